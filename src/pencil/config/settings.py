@@ -1,0 +1,102 @@
+"""Every setting of a run, in frozen records; `config.toml` in a run folder holds them all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from pencil.config.schedule import Schedule
+from pencil.errors import PencilError
+
+Options = dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataSettings:
+    """What is read, and what is done to its labels before training."""
+
+    source: str = ""
+    """A source's name (digits, cifar10, …), or the path of a folder or file."""
+    root: str = ""
+    """The folder that holds a named source's files."""
+    labels: str = ""
+    """A file of labels that replaces the source's own."""
+    noise: str = ""
+    """Noise to inject, as "model:rate", e.g. "symmetric:0.4"."""
+    noise_seed: int | None = None
+    """Seed of the injected noise; the run's seed where it is not given."""
+    held_out: float = 0.1
+    """Share of the training examples kept apart; their labels stay noisy."""
+    options: Options = field(default_factory=dict)
+    """The source's own options (column names, split names, image size)."""
+    augment: Options = field(default_factory=dict)
+    """Replaces the source's augmentation: pad (pixels), flip (true or false), crop (pixels)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OptimizerSettings:
+    """Stochastic gradient descent on the network's parameters."""
+
+    batch_size: int = 128
+    momentum: float = 0.9
+    nesterov: bool = False
+    weight_decay: float = 1e-4
+    """Applied to every parameter, batch norm's included, as in the paper."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PhaseSettings:
+    """Length and learning rate of one of the method's phases."""
+
+    epochs: int
+    lr: Schedule
+
+
+@dataclass(frozen=True, kw_only=True)
+class HardwareSettings:
+    """Where and how fast; a resumed run may change these."""
+
+    device: str = "auto"
+    """auto, cpu, cuda, cuda:1, mps."""
+    precision: str = "auto"
+    """auto, 32-true, bf16-mixed, 64-true; auto is bf16-mixed on a GPU that has it."""
+    threads: int = 0
+    """CPU threads; 0 leaves the choice to the machine. A resumed run restores what was used."""
+    workers: int = 0
+    """Processes that read data where it is not held in memory."""
+    compile: bool = True
+    """Compile and capture the step, on a GPU."""
+    resident: str = "auto"
+    """Keep the data on the device: auto, yes, no."""
+    table: str = "auto"
+    """Kind of example table: auto, dense."""
+    checkpoint_seconds: float = 30.0
+    """Least time between two checkpoints inside a phase."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """One run, completely described."""
+
+    method: str
+    backbone: str = ""
+    """A backbone's name, `timm:NAME` or `file.py:factory`; chosen by the source when empty."""
+    recipe: str = ""
+    """The recipe these settings came from."""
+    seed: int = 0
+    data: DataSettings = field(default_factory=DataSettings)
+    optimizer: OptimizerSettings = field(default_factory=OptimizerSettings)
+    phases: dict[str, PhaseSettings] = field(default_factory=dict)
+    options: Options = field(default_factory=dict)
+    """The method's own options."""
+    backbone_options: Options = field(default_factory=dict)
+    hardware: HardwareSettings = field(default_factory=HardwareSettings)
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.data.held_out < 1:
+            raise PencilError(f"data.held_out is {self.data.held_out}; give a share from 0 up to, not including, 1.")
+        if self.optimizer.batch_size < 1:
+            raise PencilError(f"optimizer.batch_size is {self.optimizer.batch_size}; give at least 1.")
+        for name, phase in self.phases.items():
+            if phase.epochs < 0:
+                raise PencilError(f"phases.{name}.epochs is {phase.epochs}; give 0 or more.")

@@ -1,0 +1,138 @@
+"""What every source gives: examples with stable ids, inputs by position, and what is known of their labels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pencil.types import InputSpec
+
+UNLABELLED = -1
+
+
+class Inputs(Protocol):
+    """The inputs of a set of examples, read by position."""
+
+    def __len__(self) -> int: ...
+
+    def read(self, index: NDArray[np.int64]) -> NDArray[Any]:
+        """Return the raw inputs at these positions: uint8 [B, H, W, C] images or float32 rows [B, d]."""
+        ...
+
+    @property
+    def array(self) -> NDArray[Any] | None:
+        """All inputs as one array (in memory or mapped), or None where they can only be read one by one."""
+        ...
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """How raw inputs become what the network sees; saved as preprocessing.json."""
+
+    kind: str
+    """"images" (uint8, height × width × channels) or "rows" (floats)."""
+    raw_shape: tuple[int, ...]
+    """(H, W, C) or (d,)."""
+    mean: tuple[float, ...] = ()
+    """Per channel on the 0–255 scale, or per feature; of the training inputs."""
+    std: tuple[float, ...] = ()
+    crop: int = 0
+    """Side of the square the network sees; 0 keeps the image as it is."""
+    pad: int = 0
+    """Zero pixels added on each side before the random crop of training."""
+    flip: bool = False
+    """Mirror half of the training images left to right."""
+
+    @property
+    def spec(self) -> InputSpec:
+        if self.kind == "rows":
+            return InputSpec("rows", self.raw_shape)
+        height, width, channels = self.raw_shape
+        return InputSpec("images", (channels, self.crop or height, self.crop or width))
+
+
+@dataclass(frozen=True, eq=False)
+class Examples:
+    """n examples: inputs, ids and labels, in one order."""
+
+    inputs: Inputs
+    ids: NDArray[np.str_]
+    """Stable under re-ordering: a path, a given key, or a hash of the content."""
+    given: NDArray[np.int64]
+    """The label at hand, wrong or right; −1 where there is none."""
+    distribution: NDArray[np.float32] | None = None
+    """[n, C] the given label as a distribution, from soft labels or votes; all zeros where there is none."""
+    trusted: NDArray[np.bool_] | None = None
+    """True where a label is known to be right and must not be moved."""
+    clean: NDArray[np.int64] | None = None
+    """The true labels, where known: for measuring only; −1 where not known."""
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def take(self, index: NDArray[np.int64]) -> Examples:
+        """Return the examples at these positions, in this order."""
+        chosen = {
+            name: None if (value := getattr(self, name)) is None else value[index]
+            for name in ("distribution", "trusted", "clean")
+        }
+        return Examples(Selection(self.inputs, index), self.ids[index], self.given[index], **chosen)
+
+    def with_given(self, given: NDArray[np.int64], *, keep_clean: bool) -> Examples:
+        """Return the same examples under other labels; with keep_clean the old ones become the known truth."""
+        clean = self.given if keep_clean and self.clean is None else self.clean
+        return replace(self, given=given, distribution=None, clean=clean)
+
+
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """The inputs at some positions of other inputs."""
+
+    base: Inputs
+    index: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def read(self, index: NDArray[np.int64]) -> NDArray[Any]:
+        return self.base.read(self.index[index])
+
+    @property
+    def array(self) -> NDArray[Any] | None:
+        return None if self.base.array is None else self.base.array[self.index]
+
+
+@dataclass(frozen=True, eq=False)
+class ArrayInputs:
+    """Inputs held in one array, in memory or mapped from a file."""
+
+    array: NDArray[Any]
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    def read(self, index: NDArray[np.int64]) -> NDArray[Any]:
+        return self.array[index]
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Everything a source knows."""
+
+    name: str
+    class_names: tuple[str, ...]
+    train: Examples
+    preparation: Preparation
+    held_out: Examples | None = None
+    """A validation set of the dataset's own; otherwise a share of `train` is kept apart."""
+    test: Examples | None = None
+    default_backbone: str = ""
+    facts: dict[str, Any] = field(default_factory=dict)
+    """What else a reader should know: noise convention, subset rule, fingerprint."""
+
+    @property
+    def num_classes(self) -> int:
+        return len(self.class_names)

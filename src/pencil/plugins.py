@@ -1,0 +1,53 @@
+"""Finds methods, sources, noise models and backbones: one file each, the file's name is its name.
+
+A user's own come as `path.py:name`, or as an entry point of the group `pencil.<kind>`.
+"""
+
+import importlib
+import importlib.util
+import pkgutil
+from importlib.metadata import entry_points
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from pencil.errors import PencilError, did_you_mean
+
+
+def names(package: str) -> list[str]:
+    """List the plug-ins that live in a package's folder."""
+    folder = importlib.import_module(package).__path__
+    return sorted(m.name for m in pkgutil.iter_modules(folder) if not m.name.startswith("_"))
+
+
+def find(package: str, name: str, attribute: str, *, kind: str) -> Any:
+    """Return the attribute that a plug-in file of the package defines, or a user's own by `path.py:name`."""
+    if ".py:" in name:
+        return _from_file(name, kind)
+    if name in names(package):
+        return getattr(importlib.import_module(f"{package}.{name}"), attribute)
+    for entry in entry_points(group=f"pencil.{kind}s", name=name):
+        return entry.load()
+    raise PencilError(f'there is no {kind} "{name}".{did_you_mean(name, names(package))}')
+
+
+def _from_file(name: str, kind: str) -> Any:
+    path, _, attribute = name.rpartition(":")
+    module = _import_path(Path(path), kind)
+    if not hasattr(module, attribute):
+        known = [n for n in vars(module) if not n.startswith("_")]
+        raise PencilError(f"{path} defines no {kind} called {attribute}.{did_you_mean(attribute, known)}")
+    return getattr(module, attribute)
+
+
+def _import_path(path: Path, kind: str) -> ModuleType:
+    if not path.is_file():
+        raise PencilError(f"{path} does not exist; give the {kind} as path/to/file.py:name.")
+    spec = importlib.util.spec_from_file_location(f"pencil_user_{path.stem}", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise PencilError(f"{path} cannot be imported: {type(error).__name__}: {error}") from error
+    return module

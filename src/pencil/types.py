@@ -1,0 +1,76 @@
+"""The records that pass between the parts.
+
+Shapes: B examples in a batch, C classes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from pencil.config import Schedule
+
+
+@dataclass(frozen=True)
+class InputSpec:
+    """What one prepared example looks like to a backbone."""
+
+    kind: Literal["images", "rows"]
+    shape: tuple[int, ...]
+    """(channels, height, width) for images, (features,) for rows."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """All a method may look at: one batch, its predictions and its rows of the example table."""
+
+    logits: Tensor
+    """[B, C] the network's outputs, before softmax."""
+    label_logits: Tensor
+    """[B, C] ỹ; the engine takes ∂loss/∂ỹ from the same backward pass."""
+    given: Tensor
+    """[B, C] ŷ, the given label as a distribution; all zeros where an example has no label."""
+    labelled: Tensor
+    """[B] bool, False where an example has no label."""
+    anchor: Tensor
+    """[B] per-example multiplier of the pull towards the given label."""
+    weight: Tensor
+    """[B] per-example weight of the loss."""
+    phase: str
+    """Name of the phase, constant within a captured step."""
+    teacher_logits: Tensor | None = None
+    """[B, C] outputs of the averaged network, where one is kept."""
+
+
+@dataclass(frozen=True)
+class Terms:
+    """A method's loss on one batch: named per-example parts, summed over classes."""
+
+    parts: dict[str, Tensor]
+    """[B] each; their sum is the loss ℓ of an example, in units where labels step by η·∂ℓ/∂ỹ."""
+    scale: float = 1.0
+    """The network sees scale · mean(ℓ); the paper's form has 1/c here."""
+    rows: Tensor | None = None
+    """[B] bool: the examples that take part in the mean; all of them when None."""
+    whole_batch: dict[str, Tensor] = field(default_factory=dict)
+    """Scalar terms of the batch as a whole, added to the network's loss."""
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A stretch of epochs with one loss, one learning-rate schedule and one label rule."""
+
+    name: str
+    epochs: int
+    lr: Schedule
+    rule: Any
+    """A label rule of `pencil.table.rules`."""
+    label_step: Schedule | None = None
+    """η over the phase, for rules that step."""
+    fresh_network: bool = False
+    """Start from newly initialised weights and empty momentum."""
+    track_predictions: bool = False
+    """Average each example's prediction over this phase, as evidence for label quality."""
