@@ -1,0 +1,26 @@
+"""Settings: plain frozen records, their text forms, and how they are layered."""
+
+from pencil.config.document import from_document, merge, override, read_toml, to_document, write_toml
+from pencil.config.schedule import Schedule
+from pencil.config.settings import (
+    DataSettings,
+    HardwareSettings,
+    OptimizerSettings,
+    PhaseSettings,
+    Settings,
+)
+
+__all__ = [
+    "DataSettings",
+    "HardwareSettings",
+    "OptimizerSettings",
+    "PhaseSettings",
+    "Schedule",
+    "Settings",
+    "from_document",
+    "merge",
+    "override",
+    "read_toml",
+    "to_document",
+    "write_toml",
+]

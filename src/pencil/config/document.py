@@ -1,0 +1,150 @@
+"""Settings as nested dictionaries and TOML text: layering, checking, reading and writing."""
+
+import dataclasses
+import json
+import re
+import tomllib
+import types
+import typing
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from pencil.config.schedule import Schedule
+from pencil.config.settings import PhaseSettings, Settings
+from pencil.errors import PencilError, did_you_mean
+
+Document = dict[str, Any]
+
+
+def merge(base: Mapping[str, Any], *layers: Mapping[str, Any]) -> Document:
+    """Lay dictionaries over each other; later ones win, tables are merged key by key."""
+    merged = dict(base)
+    for layer in layers:
+        for key, value in layer.items():
+            both = isinstance(value, Mapping) and isinstance(merged.get(key), Mapping)
+            merged[key] = merge(merged[key], value) if both else value
+    return merged
+
+
+def override(assignment: str) -> Document:
+    """Turn `key=value` of the command line into a layer; a bare key that is no setting is the method's option."""
+    key, equals, text = assignment.partition("=")
+    if not equals or not key:
+        raise PencilError(f'--set takes key=value, not "{assignment}".')
+    known = {field.name for field in dataclasses.fields(Settings)}
+    path = key.split(".")
+    if path[0] not in known:
+        path = ["options", *path]
+    try:
+        value = tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        value = text
+    for part in reversed(path):
+        value = {part: value}
+    return typing.cast(Document, value)
+
+
+def from_document(document: Mapping[str, Any]) -> Settings:
+    """Check a nested dictionary against the records and build the settings."""
+    return typing.cast(Settings, _build(Settings, document, ""))
+
+
+def _build(kind: Any, document: Mapping[str, Any], where: str) -> Any:
+    fields = {field.name: field for field in dataclasses.fields(kind)}
+    hints = typing.get_type_hints(kind)
+    values = {}
+    for key, value in document.items():
+        if key not in fields:
+            raise PencilError(f'there is no setting "{where}{key}".{did_you_mean(key, fields)}')
+        values[key] = _convert(hints[key], value, f"{where}{key}")
+    missing = [
+        name
+        for name, field in fields.items()
+        if name not in values
+        and field.default is dataclasses.MISSING
+        and field.default_factory is dataclasses.MISSING
+    ]
+    if missing:
+        raise PencilError(f"the setting {where}{missing[0]} is missing; give it a value.")
+    return kind(**values)
+
+
+def _convert(hint: Any, value: Any, where: str) -> Any:
+    if dataclasses.is_dataclass(hint) and hint is not Schedule:
+        if not isinstance(value, Mapping):
+            raise PencilError(f"{where} is a group of settings; give {where}.NAME=value.")
+        return _build(hint, value, f"{where}.")
+    if hint is Schedule:
+        return Schedule.parse(value)
+    if typing.get_origin(hint) is dict:
+        if not isinstance(value, Mapping):
+            raise PencilError(f"{where} is a group of settings; give {where}.NAME=value.")
+        inner = typing.get_args(hint)[1]
+        if inner is PhaseSettings:
+            return {name: _convert(inner, phase, f"{where}.{name}") for name, phase in value.items()}
+        return dict(value)
+    return _scalar(hint, value, where)
+
+
+def _scalar(hint: Any, value: Any, where: str) -> Any:
+    allowed = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
+    if float in allowed and type(value) is int:
+        return float(value)
+    if not isinstance(value, allowed) or (isinstance(value, bool) and bool not in allowed):
+        wanted = " or ".join(getattr(kind, "__name__", str(kind)) for kind in allowed)
+        raise PencilError(f'{where} is "{value}"; give a value of type {wanted}.')
+    return value
+
+
+def to_document(record: Any) -> Document:
+    """Return settings as a nested dictionary of plain values; None is left out."""
+    document: Document = {}
+    for field in dataclasses.fields(record):
+        value = getattr(record, field.name)
+        if isinstance(value, Mapping):
+            value = {k: to_document(v) if dataclasses.is_dataclass(v) else v for k, v in value.items()}
+        elif isinstance(value, Schedule):
+            value = str(value)
+        elif dataclasses.is_dataclass(value):
+            value = to_document(value)
+        if value is not None:
+            document[field.name] = value
+    return document
+
+
+def read_toml(path: Path) -> Document:
+    """Read a settings file."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise PencilError(f"the settings file {path} does not exist.") from None
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise PencilError(f"{path} is not a readable TOML file: {error}") from None
+
+
+def write_toml(document: Mapping[str, Any]) -> str:
+    """Return a nested dictionary as TOML text."""
+    return "\n".join(_lines(document, ())).strip() + "\n"
+
+
+def _lines(document: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[str]:
+    plain = {k: v for k, v in document.items() if not isinstance(v, Mapping)}
+    if path and (plain or not document):
+        yield f"\n[{'.'.join(_key(part) for part in path)}]"
+    for key, value in plain.items():
+        yield f"{_key(key)} = {_value(value)}"
+    for key, value in document.items():
+        if isinstance(value, Mapping):
+            yield from _lines(value, (*path, key))
+
+
+def _key(key: str) -> str:
+    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else json.dumps(key)
+
+
+def _value(value: Any) -> str:
+    # TOML's basic strings, numbers, booleans and arrays are JSON's, but for DEL.
+    if isinstance(value, Schedule):
+        value = str(value)
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

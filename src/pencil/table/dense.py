@@ -1,0 +1,109 @@
+"""An example table held as dense tensors on one device."""
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor
+from torch.nn.functional import one_hot
+
+from pencil.errors import PencilError
+from pencil.table.initial import initial_label_logits
+
+Rows = dict[str, Tensor]
+NEVER = -1
+
+
+class ExampleTable:
+    """Named columns of one row per example, gathered and scattered by index, saved and loaded together.
+
+    label_logits [n, C] ỹ; given [n] the given class (−1: none) or given_distribution [n, C]; locked, labelled [n];
+    anchor, weight [n]; prediction_sum [n, C] and predictions [n] (their count); changed_at, num_changes [n];
+    clean [n] where the truth is known. Label rules and methods may add columns of their own.
+    """
+
+    def __init__(self, columns: Mapping[str, Tensor]) -> None:
+        self.columns = dict(columns)
+
+    @classmethod
+    def start(
+        cls,
+        given_N: Tensor,
+        num_classes: int,
+        *,
+        scale: float,
+        distribution_NC: Tensor | None = None,
+        trusted_N: Tensor | None = None,
+        clean_N: Tensor | None = None,
+        dtype: torch.dtype = torch.float32,
+    ) -> "ExampleTable":
+        """Make the table of a new run from the given labels."""
+        n, device = len(given_N), given_N.device
+        hard_NC = distribution_of(given_N, num_classes, dtype)
+        shown_NC = hard_NC if distribution_NC is None else distribution_NC.to(dtype)
+        columns = {
+            "label_logits": initial_label_logits(shown_NC, scale),
+            "given": given_N.to(torch.int32),
+            "labelled": shown_NC.sum(-1) > 0,
+            "locked": torch.zeros(n, dtype=torch.bool, device=device) if trusted_N is None else trusted_N,
+            "anchor": torch.ones(n, dtype=dtype, device=device),
+            "weight": torch.ones(n, dtype=dtype, device=device),
+            "prediction_sum": torch.zeros(n, num_classes, dtype=dtype, device=device),
+            "predictions": torch.zeros(n, dtype=torch.int32, device=device),
+            "changed_at": torch.full((n,), NEVER, dtype=torch.int32, device=device),
+            "num_changes": torch.zeros(n, dtype=torch.int32, device=device),
+        }
+        if distribution_NC is not None:
+            columns["given_distribution"] = shown_NC
+        if clean_N is not None:
+            columns["clean"] = clean_N.to(torch.int32)
+        return cls(columns)
+
+    def __len__(self) -> int:
+        return len(self.columns["given"])
+
+    @property
+    def num_classes(self) -> int:
+        return self.columns["label_logits"].shape[1]
+
+    def gather(self, index_B: Tensor) -> Rows:
+        """Return the rows of these examples, column by column."""
+        return {name: column.index_select(0, index_B) for name, column in self.columns.items()}
+
+    def scatter(self, index_B: Tensor, rows: Rows) -> None:
+        """Write rows back; an index occurs once in a batch, so the order of writes does not matter."""
+        for name, values in rows.items():
+            self.columns[name].index_copy_(0, index_B, values)
+
+    def ensure(self, name: str, shape: tuple[int, ...], dtype: torch.dtype) -> None:
+        """Add a column of zeros where it is not there yet."""
+        if name not in self.columns:
+            device = self.columns["given"].device
+            self.columns[name] = torch.zeros(len(self), *shape, dtype=dtype, device=device)
+
+    def distributions(self) -> Tensor:
+        """Return y^d for every example."""
+        return self.columns["label_logits"].softmax(-1)
+
+    def state(self) -> dict[str, Tensor]:
+        """Return all columns, for a checkpoint."""
+        return dict(self.columns)
+
+    def load(self, state: Mapping[str, Tensor]) -> None:
+        """Take over the columns of a checkpoint, in place."""
+        for name, saved in state.items():
+            here = self.columns.get(name)
+            if here is None:
+                self.columns[name] = saved.to(self.columns["given"].device)
+            elif here.shape != saved.shape or here.dtype != saved.dtype:
+                raise PencilError(
+                    f"the checkpoint's column {name} is {saved.dtype} {tuple(saved.shape)}, this run's "
+                    f"{here.dtype} {tuple(here.shape)}; resume with the data and precision the run was started with."
+                )
+            else:
+                here.copy_(saved)
+
+
+def distribution_of(given_B: Tensor, num_classes: int, dtype: torch.dtype) -> Tensor:
+    """Return labels as one-hot rows, all zeros for −1."""
+    hot_BC = one_hot(given_B.clamp(min=0).long(), num_classes).to(dtype)
+    return hot_BC * (given_B >= 0).unsqueeze(-1)
