@@ -1,6 +1,6 @@
 """Settings: plain frozen records, their text forms, and how they are layered."""
 
-from pencil.config.document import from_document, merge, override, read_toml, to_document, write_toml
+from pencil.config.document import build_record, from_document, merge, override, read_toml, to_document, write_toml
 from pencil.config.schedule import Schedule
 from pencil.config.settings import (
     DataSettings,
@@ -17,6 +17,7 @@ __all__ = [
     "PhaseSettings",
     "Schedule",
     "Settings",
+    "build_record",
     "from_document",
     "merge",
     "override",

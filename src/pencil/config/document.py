@@ -47,10 +47,11 @@ def override(assignment: str) -> Document:
 
 def from_document(document: Mapping[str, Any]) -> Settings:
     """Check a nested dictionary against the records and build the settings."""
-    return typing.cast(Settings, _build(Settings, document, ""))
+    return typing.cast(Settings, build_record(Settings, document))
 
 
-def _build(kind: Any, document: Mapping[str, Any], where: str) -> Any:
+def build_record(kind: Any, document: Mapping[str, Any], where: str = "") -> Any:
+    """Build a frozen record from a dictionary, refusing unknown names and wrong types."""
     fields = {field.name: field for field in dataclasses.fields(kind)}
     hints = typing.get_type_hints(kind)
     values = {}
@@ -74,8 +75,8 @@ def _convert(hint: Any, value: Any, where: str) -> Any:
     if dataclasses.is_dataclass(hint) and hint is not Schedule:
         if not isinstance(value, Mapping):
             raise PencilError(f"{where} is a group of settings; give {where}.NAME=value.")
-        return _build(hint, value, f"{where}.")
-    if hint is Schedule:
+        return build_record(hint, value, f"{where}.")
+    if hint is Schedule or Schedule in typing.get_args(hint):
         return Schedule.parse(value)
     if typing.get_origin(hint) is dict:
         if not isinstance(value, Mapping):

@@ -1,0 +1,21 @@
+"""Training methods, one file each; the file's name is the method's name."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pencil import plugins
+from pencil.methods._contract import Method, NoOptions, TrainingView
+
+
+def kind(name: str) -> type[Method]:
+    """Return a method's class by name, or a user's own by `file.py:Class`."""
+    found: type[Method] = plugins.find(__name__, name, "METHOD", kind="method")
+    return found
+
+
+def create(name: str, options: Mapping[str, Any], num_classes: int) -> Method:
+    """Make a method with its options."""
+    return kind(name)(options, num_classes)
+
+
+__all__ = ["Method", "NoOptions", "TrainingView", "create", "kind"]

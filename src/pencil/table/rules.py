@@ -99,7 +99,7 @@ def apply(
 
     Keeps the history of each label: the epoch of its last change of argmax, and how many there were.
     """
-    if not rule.moves and not rule.update(rows, gradient_BC, prediction_BC, step):
+    if not rule.moves:
         return {}
     free_B = usable_B & ~rows["locked"]
     changed = {

@@ -1,0 +1,75 @@
+"""What a method is: phases, a pure loss over one batch record, and optional hooks between epochs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+from torch import Tensor, nn
+
+from pencil.config import PhaseSettings, build_record
+from pencil.errors import PencilError, did_you_mean
+from pencil.types import Batch, Phase, Terms
+
+
+class TrainingView(Protocol):
+    """What a hook may look at and change between epochs."""
+
+    columns: dict[str, Tensor]
+    """The example table's columns, to be changed in place."""
+    epoch: int
+    """Epochs done since the start of the run."""
+
+    def predict(self) -> Tensor:
+        """Return the network's class probabilities for every training example, in table order."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoOptions:
+    """A method without options of its own."""
+
+
+class Method(nn.Module):
+    """A way to train on noisy labels. It holds no per-example state; its parameters and buffers are checkpointed."""
+
+    Options: ClassVar[type] = NoOptions
+    phase_names: ClassVar[tuple[str, ...]] = ("training",)
+    phase_schedules: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    """Options that are schedules over a phase's epochs, by phase: they stretch with it."""
+    extra_information: ClassVar[str] = ""
+    """What the method is told that PENCIL is not; it is marked with * where it is shown."""
+
+    def __init__(self, options: Mapping[str, Any], num_classes: int) -> None:
+        super().__init__()
+        self.options = build_record(self.Options, options, "options.")
+        self.num_classes = num_classes
+
+    @property
+    def label_scale(self) -> float:
+        """K of ỹ = K·ŷ."""
+        return 10.0
+
+    def phases(self, settings: Mapping[str, PhaseSettings]) -> tuple[Phase, ...]:
+        """Return the run's phases in order."""
+        raise NotImplementedError
+
+    def loss(self, batch: Batch) -> Terms:
+        """Return the loss of one batch; a pure function of it and of the method's own parameters."""
+        raise NotImplementedError
+
+    def before_phase(self, view: TrainingView, phase: Phase) -> None:
+        """Do what is needed once before a phase: estimate a matrix, refresh a column."""
+
+    def before_epoch(self, view: TrainingView, phase: Phase) -> None:
+        """Do what is needed before an epoch."""
+
+    def phase_setting(self, settings: Mapping[str, PhaseSettings], name: str) -> PhaseSettings:
+        """Return a phase's settings, or say which are missing."""
+        unknown = sorted(set(settings) - set(self.phase_names))
+        if unknown:
+            raise PencilError(f'this method has no phase "{unknown[0]}".{did_you_mean(unknown[0], self.phase_names)}')
+        if name not in settings:
+            raise PencilError(f"the settings of phase {name} are missing; give phases.{name}.epochs and .lr.")
+        return settings[name]

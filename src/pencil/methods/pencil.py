@@ -1,0 +1,106 @@
+"""PENCIL: probabilistic end-to-end noise correction in labels (Yi & Wu, CVPR 2019)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from pencil import losses
+from pencil.config import PhaseSettings, Schedule
+from pencil.errors import PencilError, did_you_mean
+from pencil.methods._contract import Method
+from pencil.table import Fixed, GradientStep
+from pencil.table.initial import scale_for_classes
+from pencil.types import Batch, Phase, Terms
+
+COMPATIBILITY = {"code": losses.compatibility_code, "paper": losses.compatibility_paper}
+CLASSIFICATION = {"reverse": losses.classification, "classic": losses.classic_kl}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """PENCIL's settings. Give λ or η, and α or a: η = λ/(B·c) and a = α·c mean the same for any batch and classes."""
+
+    compatibility: str = "code"
+    """Form of the compatibility loss: "code" (as released; labels can flip) or "paper" (as printed)."""
+    classification: str = "reverse"
+    """"reverse" KL(f ‖ y^d) (Eq. 4) or "classic" KL(y^d ‖ f) (Eq. 2)."""
+    compatibility_weight: float | None = None
+    """α, at the class count of the data."""
+    anchor: float | None = None
+    """a = α·c, the scale-free weight of the compatibility loss."""
+    entropy_weight: float = 0.4
+    """β."""
+    label_lr: Schedule | None = None
+    """λ over the label-learning phase, at `reference_batch`."""
+    reference_batch: int = 128
+    """B, the batch at which λ is defined; the batch really used changes nothing."""
+    label_step: Schedule | None = None
+    """η = λ/(B·c), the scale-free label step."""
+    init_scale: float = 10.0
+    """K of ỹ = K·ŷ; 0 chooses it by the class count."""
+    divide_by_classes: bool = True
+    """Divide the network's loss by c in the last two phases, as the paper does."""
+
+
+class Pencil(Method):
+    """Backbone learning, label learning, fine-tuning; one network and one optimizer all along (Sec. 3.6)."""
+
+    Options: ClassVar[type] = Options
+    phase_names: ClassVar[tuple[str, ...]] = ("backbone", "labels", "tuning")
+    phase_schedules: ClassVar[Mapping[str, tuple[str, ...]]] = {"labels": ("label_lr", "label_step")}
+
+    def __init__(self, options: Mapping[str, Any], num_classes: int) -> None:
+        super().__init__(options, num_classes)
+        o = self.options
+        self.compatibility = _choice("compatibility", o.compatibility, COMPATIBILITY)
+        self.classification = _choice("classification", o.classification, CLASSIFICATION)
+        self.anchor = _one_of(o, "anchor", "compatibility_weight", factor=num_classes)
+        self.label_step = _label_step(o, num_classes)
+        self.loss_scale = 1 / num_classes if o.divide_by_classes else 1.0
+
+    @property
+    def label_scale(self) -> float:
+        return self.options.init_scale or scale_for_classes(self.num_classes)
+
+    def phases(self, settings: Mapping[str, PhaseSettings]) -> tuple[Phase, ...]:
+        backbone, labels, tuning = (self.phase_setting(settings, name) for name in self.phase_names)
+        return (
+            Phase("backbone", backbone.epochs, backbone.lr, Fixed()),
+            Phase("labels", labels.epochs, labels.lr, GradientStep(), self.label_step, track_predictions=True),
+            Phase("tuning", tuning.epochs, tuning.lr, Fixed()),
+        )
+
+    def loss(self, batch: Batch) -> Terms:
+        """The loss of each phase, times c: KL + a·L_o + β·H; the network's share is divided by c again."""
+        if batch.phase == "backbone":
+            return Terms({"cross_entropy": losses.cross_entropy(batch.logits, batch.given)}, rows=batch.labelled)
+        parts = {"classification": self.classification(batch.logits, batch.label_logits)}
+        if batch.phase == "labels":
+            pull = self.compatibility(batch.label_logits, batch.given)
+            parts["compatibility"] = self.anchor * batch.anchor * pull
+            parts["entropy"] = self.options.entropy_weight * losses.entropy(batch.logits)
+        return Terms(parts, scale=self.loss_scale)
+
+
+METHOD = Pencil
+
+
+def _choice(name: str, value: str, known: Mapping[str, Any]) -> Any:
+    if value not in known:
+        raise PencilError(f'options.{name} cannot be "{value}".{did_you_mean(value, known)}')
+    return known[value]
+
+
+def _one_of(options: Any, free: str, scaled: str, *, factor: float) -> float:
+    both = getattr(options, free), getattr(options, scaled)
+    if None not in both:
+        raise PencilError(f"options.{free} and options.{scaled} are two spellings of one setting; give one of them.")
+    return float(both[0] if both[0] is not None else (both[1] or 0.0) * factor)
+
+
+def _label_step(options: Any, num_classes: int) -> Schedule:
+    if (options.label_step is None) == (options.label_lr is None):
+        raise PencilError("give the label step once: options.label_lr (λ) or options.label_step (η = λ/(B·c)).")
+    if options.label_step is not None:
+        return Schedule.parse(options.label_step)
+    return Schedule.parse(options.label_lr).times(1 / (options.reference_batch * num_classes))
