@@ -1,0 +1,69 @@
+"""Networks that turn a batch of prepared examples into logits; one file each, found by name."""
+
+import importlib
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+from torch import nn
+
+from pencil import plugins
+from pencil.errors import PencilError, did_you_mean
+from pencil.types import InputSpec
+
+SMALL_SIDE = 64
+"""Images up to this many pixels a side count as small."""
+
+
+def create(name: str, spec: InputSpec, num_classes: int, options: Mapping[str, Any] | None = None) -> nn.Module:
+    """Make the backbone called `name`: a file of this folder, `timm:NAME`, or a user's `file.py:factory`."""
+    options = options or {}
+    if name.startswith("timm:"):
+        return _from_timm(name.removeprefix("timm:"), spec, num_classes, options)
+    build = plugins.find(__name__, name, "build", kind="backbone")
+    _check_options(name, build, options)
+    network = build(spec, num_classes, **options)
+    if not isinstance(network, nn.Module):
+        raise PencilError(f"the backbone {name} returned a {type(network).__name__}, not a torch.nn.Module.")
+    return network
+
+
+def default(dataset_default: str, spec: InputSpec, *, photographs: bool) -> tuple[str, str | None]:
+    """Choose a backbone for a dataset that none was named for; the second value is a warning, or None."""
+    if dataset_default:
+        return dataset_default, None
+    if spec.kind == "rows":
+        return "mlp", None
+    if photographs or max(spec.shape[1:]) > SMALL_SIDE:
+        return "resnet50", (
+            "training resnet50 from scratch, which is weak on little data: start from published weights with "
+            "--set backbone_options.weights=FILE, or name a pretrained network with --backbone timm:NAME."
+        )
+    return "small_cnn", None
+
+
+def _check_options(name: str, build: Any, options: Mapping[str, Any]) -> None:
+    parameters = inspect.signature(build).parameters.values()
+    if any(p.kind is p.VAR_KEYWORD for p in parameters):
+        return
+    known = [p.name for p in list(parameters)[2:]]
+    for option in options:
+        if option not in known:
+            raise PencilError(f'the backbone {name} has no option "{option}".{did_you_mean(option, known)}')
+
+
+def _from_timm(name: str, spec: InputSpec, num_classes: int, options: Mapping[str, Any]) -> nn.Module:
+    if spec.kind != "images":
+        raise PencilError(f"timm:{name} takes images, but these examples are rows; use the backbone mlp.")
+    try:
+        timm = importlib.import_module("timm")
+    except (ImportError, RuntimeError) as error:
+        raise PencilError(
+            f"timm:{name} needs timm, which cannot be imported here ({error}): pip install pencil-labels[vision]"
+        ) from error
+    try:
+        network = timm.create_model(name, num_classes=num_classes, in_chans=spec.shape[0], **options)
+    except Exception as error:
+        raise PencilError(f"timm cannot make {name}: {error}") from error
+    assert isinstance(network, nn.Module)
+    return network

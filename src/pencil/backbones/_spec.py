@@ -1,0 +1,19 @@
+"""Checks that a backbone can take the examples it is asked to take."""
+
+from pencil.errors import PencilError
+from pencil.types import InputSpec
+
+
+def image_channels(spec: InputSpec, name: str, *, smallest: int) -> int:
+    """Return the number of channels of images that are at least `smallest` pixels a side, or say what to use."""
+    if spec.kind != "images":
+        raise PencilError(
+            f"{name} takes images, but these examples are rows of {spec.shape[0]} numbers; use the backbone mlp."
+        )
+    channels, height, width = spec.shape
+    if min(height, width) < smallest:
+        raise PencilError(
+            f"{name} takes images of at least {smallest} × {smallest} pixels, "
+            f"but these are {height} × {width}; use the backbone mlp."
+        )
+    return channels

@@ -1,0 +1,13 @@
+"""PreAct ResNet-18 for small images: 4 stages of 2 pre-activation blocks, 11.2 M parameters."""
+
+from torch import nn
+
+from pencil.backbones._preact import PreActResNet
+from pencil.backbones._spec import image_channels
+from pencil.types import InputSpec
+
+
+def build(spec: InputSpec, num_classes: int) -> nn.Module:
+    """Make the network; it has no options."""
+    channels = image_channels(spec, "preact_resnet18", smallest=8)
+    return PreActResNet(channels, num_classes, widths=(64, 128, 256, 512), blocks=(2, 2, 2, 2))
