@@ -1,0 +1,54 @@
+"""Predictions of a network over a whole set of examples."""
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from pencil.data.augment import Prepare
+from pencil.data.dataset import Inputs
+from pencil.engine.feed import ResidentFeed
+from pencil.runtime import Precision
+
+
+class Evaluator:
+    """Inputs of one set of examples, held on the device where they fit, and their prepared batches."""
+
+    def __init__(
+        self, inputs: Inputs, prepare: Prepare, precision: Precision, device: torch.device, *, resident: bool
+    ) -> None:
+        self.inputs, self.prepare, self.precision, self.device = inputs, prepare, precision, device
+        self.held = ResidentFeed(inputs, device).inputs if resident else None
+        # Large enough to fill a GPU with small images, small enough for the memory with photographs.
+        values = int(np.prod(prepare.preparation.raw_shape))
+        self.batch = max(1, min(2_000, 2**23 // max(values, 1)))
+
+    @torch.no_grad()
+    def logits(self, model: nn.Module) -> Tensor:
+        """Return the network's outputs for all examples, in order."""
+        was_training = model.training
+        model.eval()
+        parts = []
+        for start in range(0, len(self.inputs), self.batch):
+            inputs = self.prepare(self._raw(start)).to(self.precision.dtype)
+            with self.precision.forward(self.device):
+                parts.append(model(inputs).to(self.precision.dtype))
+        model.train(was_training)
+        return torch.cat(parts)
+
+    def _raw(self, start: int) -> Tensor:
+        stop = min(start + self.batch, len(self.inputs))
+        if self.held is not None:
+            return self.held[start:stop]
+        return torch.from_numpy(np.array(self.inputs.read(np.arange(start, stop)))).to(self.device)
+
+    def accuracy(self, model: nn.Module, labels_N: Tensor) -> float:
+        """Return the percentage of examples whose label the network predicts; examples without one don't count."""
+        known_N = labels_N >= 0
+        hits = ((self.logits(model).argmax(-1) == labels_N) & known_N).sum()
+        return 100 * hits.item() / max(int(known_N.sum()), 1)
+
+
+def predict(model: nn.Module, inputs: Inputs, prepare: Prepare, precision: Precision, device: torch.device) -> Tensor:
+    """Return class probabilities for all examples, on the CPU."""
+    evaluator = Evaluator(inputs, prepare, precision, device, resident=False)
+    return evaluator.logits(model).softmax(-1).cpu()

@@ -1,0 +1,30 @@
+"""Sums over an epoch, kept on the device so that nothing waits for them."""
+
+import torch
+from torch import Tensor
+
+COUNTS = ("examples", "correct_given", "agreeing", "label_correct", "label_known", "changed", "nonfinite")
+
+
+class Meters:
+    """Named running sums in one tensor; loss parts are named when a phase is first seen."""
+
+    def __init__(self, device: torch.device, parts: int = 8) -> None:
+        self.sums = torch.zeros(len(COUNTS) + parts, dtype=torch.float64, device=device)
+        self.part_names: tuple[str, ...] = ()
+
+    def add(self, counts: dict[str, Tensor], parts: dict[str, Tensor]) -> None:
+        """Add one batch's sums."""
+        self.part_names = tuple(parts)
+        values = [counts[name] for name in COUNTS] + list(parts.values())
+        self.sums[: len(values)] += torch.stack([value.to(torch.float64) for value in values])
+
+    def reset(self) -> None:
+        """Start an epoch."""
+        self.sums.zero_()
+
+    def read(self) -> tuple[dict[str, float], dict[str, float]]:
+        """Return counts and summed loss parts; waits for the device."""
+        values = self.sums.tolist()
+        counts = dict(zip(COUNTS, values, strict=False))
+        return counts, dict(zip(self.part_names, values[len(COUNTS) :], strict=False))

@@ -1,0 +1,110 @@
+"""All that changes while training: network, optimizer, method, example table, clock and meters."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from pencil.config import OptimizerSettings
+from pencil.engine.meters import Meters
+from pencil.errors import PencilError
+from pencil.methods import Method
+from pencil.table import ExampleTable
+
+
+class Clock:
+    """Where in training we are, as tensors that a captured step reads and moves."""
+
+    def __init__(self, device: torch.device, examples: int, steps: int) -> None:
+        self.epoch = torch.zeros(1, dtype=torch.int64, device=device)
+        self.position = torch.zeros(1, dtype=torch.int64, device=device)
+        """Examples of this epoch already seen."""
+        self.step = torch.zeros(1, dtype=torch.int64, device=device)
+        self.order = torch.zeros(examples, dtype=torch.int64, device=device)
+        """This epoch's order of the examples."""
+        self.rates = torch.zeros(2, steps, device=device)
+        """[learning rate, label step] for each step of the epoch."""
+        self.offsets = torch.arange(examples, device=device)
+
+
+@dataclass
+class State:
+    """The state of a run. Everything here is in a checkpoint, or derived from the seed and the clock."""
+
+    model: nn.Module
+    method: Method
+    table: ExampleTable
+    optimizer_settings: OptimizerSettings
+    device: torch.device
+    steps: int
+    clock: Clock = field(init=False)
+    meters: Meters = field(init=False)
+    lr: Tensor = field(init=False)
+    optimizer: torch.optim.SGD = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.clock = Clock(self.device, len(self.table), self.steps)
+        self.meters = Meters(self.device)
+        self.lr = torch.zeros((), device=self.device)
+        self.optimizer = self._new_optimizer()
+
+    def _new_optimizer(self) -> torch.optim.SGD:
+        s = self.optimizer_settings
+        parameters = [*self.model.parameters(), *self.method.parameters()]
+        optimizer = torch.optim.SGD(
+            parameters,
+            lr=self.lr,
+            momentum=s.momentum,
+            nesterov=s.nesterov,
+            weight_decay=s.weight_decay,
+            fused=True,
+        )
+        if s.momentum:
+            for parameter in parameters:
+                # A zero buffer gives the same first step as none, and the captured step can already refer to it.
+                optimizer.state[parameter]["momentum_buffer"] = torch.zeros_like(parameter)
+        return optimizer
+
+    def renew_network(self, weights: Mapping[str, Tensor]) -> None:
+        """Put newly initialised weights into the network and forget all momentum."""
+        self.model.load_state_dict(weights)
+        for buffers in self.optimizer.state.values():
+            buffers["momentum_buffer"].zero_()
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Return every tensor of the state by name."""
+        named = {f"model.{k}": v for k, v in self.model.state_dict().items()}
+        named |= {f"method.{k}": v for k, v in self.method.state_dict().items()}
+        named |= {f"table.{k}": v for k, v in self.table.state().items()}
+        for number, parameter in enumerate(self.optimizer.param_groups[0]["params"]):
+            for key, value in self.optimizer.state[parameter].items():
+                named[f"optimizer.{number}.{key}"] = value
+        named["clock.position"], named["clock.step"] = self.clock.position, self.clock.step
+        named["meters"] = self.meters.sums
+        return named
+
+    def export(self) -> dict[str, NDArray[np.generic]]:
+        """Return the state as arrays, with the random-number state of this moment."""
+        arrays = {k: v.detach().cpu().contiguous().numpy() for k, v in self.tensors().items()}
+        arrays["random.cpu"] = torch.get_rng_state().numpy()
+        if self.device.type == "cuda":
+            arrays["random.cuda"] = torch.cuda.get_rng_state(self.device).numpy()
+        return arrays
+
+    def restore(self, arrays: Mapping[str, NDArray[np.generic]]) -> None:
+        """Take over a checkpoint, in place."""
+        saved = {k: torch.from_numpy(np.array(v)) for k, v in arrays.items()}
+        self.table.load({k.removeprefix("table."): v for k, v in saved.items() if k.startswith("table.")})
+        for name, here in self.tensors().items():
+            if name not in saved or saved[name].shape != here.shape:
+                raise PencilError(
+                    f"the checkpoint does not fit this network: {name} is missing or of another shape; resume with the "
+                    f"settings the run was started with."
+                )
+            here.data.copy_(saved[name])
+        torch.set_rng_state(saved["random.cpu"])
+        if self.device.type == "cuda" and "random.cuda" in saved:
+            torch.cuda.set_rng_state(saved["random.cuda"], self.device)

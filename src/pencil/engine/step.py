@@ -1,0 +1,154 @@
+"""One training step, on tensors alone: the same code runs eagerly, compiled, captured and in several processes.
+
+Shapes: B examples, C classes.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from pencil.data.augment import Prepare
+from pencil.engine.feed import Feed
+from pencil.engine.state import State
+from pencil.methods import Method
+from pencil.runtime import Precision
+from pencil.table.dense import Rows, distribution_of
+from pencil.table.rules import apply
+from pencil.types import Batch, Phase
+
+Wrap = Callable[[Any], Any]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What one batch's loss came to."""
+
+    usable_B: Tensor
+    """Rows whose numbers are finite."""
+    rescale: Tensor
+    """Turns ∂(network's loss)/∂ỹ into ∂ℓ/∂ỹ of each example's own row."""
+    parts: dict[str, Tensor]
+
+
+def objective(method: Method, phase: Phase, logits_BC: Tensor, rows: Rows) -> tuple[Tensor, Measured]:
+    """Return the network's loss on a batch: scale × the true mean over the examples that take part."""
+    finite_B = logits_BC.isfinite().all(-1)
+    dtype = rows["label_logits"].dtype
+    # A row that is not finite is cut out before the loss, since 0·NaN would still poison the gradient.
+    safe_BC = torch.where(finite_B.unsqueeze(-1), logits_BC, torch.zeros_like(logits_BC)).to(dtype)
+    terms = method.loss(_batch(safe_BC, rows, phase))
+    each_B = torch.stack(list(terms.parts.values())).sum(0) * rows["weight"]
+    usable_B = finite_B & each_B.isfinite()
+    taking_B = usable_B if terms.rows is None else usable_B & terms.rows
+    count = taking_B.sum().clamp(min=1)
+    loss = terms.scale * torch.where(taking_B, each_B, torch.zeros_like(each_B)).sum() / count
+    for term in terms.whole_batch.values():
+        loss = loss + term
+    parts = {k: torch.where(usable_B, v.detach(), torch.zeros_like(v)).sum() for k, v in terms.parts.items()}
+    return loss, Measured(usable_B, (count / terms.scale).to(dtype), parts)
+
+
+def _batch(logits_BC: Tensor, rows: Rows, phase: Phase) -> Batch:
+    given_BC = rows.get("given_distribution")
+    if given_BC is None:
+        given_BC = distribution_of(rows["given"], logits_BC.shape[1], logits_BC.dtype)
+    return Batch(
+        logits=logits_BC,
+        label_logits=rows["label_logits"],
+        given=given_BC,
+        labelled=rows["labelled"],
+        anchor=rows["anchor"],
+        weight=rows["weight"],
+        phase=phase.name,
+    )
+
+
+def settle(
+    phase: Phase, rows: Rows, gradient_BC: Tensor, logits_BC: Tensor, step: Tensor, epoch: Tensor, usable_B: Tensor
+) -> tuple[Rows, dict[str, Tensor]]:
+    """Move the labels by the phase's rule; return the changed rows and what there is to count."""
+    prediction_BC = torch.nan_to_num(logits_BC.softmax(-1))
+    changed = apply(phase.rule, rows, gradient_BC, prediction_BC, step, epoch, usable_B)
+    if phase.track_predictions:
+        changed["prediction_sum"] = rows["prediction_sum"] + prediction_BC
+        changed["predictions"] = rows["predictions"] + 1
+    return changed, _counts(rows, changed, prediction_BC, usable_B)
+
+
+def _counts(rows: Rows, changed: Rows, prediction_BC: Tensor, usable_B: Tensor) -> dict[str, Tensor]:
+    network_B = prediction_BC.argmax(-1)
+    label_B = changed.get("label_logits", rows["label_logits"]).argmax(-1)
+    clean_B = rows.get("clean", torch.full_like(rows["given"], -1))
+    moved_B = changed.get("num_changes", rows["num_changes"]) != rows["num_changes"]
+    return {
+        "examples": torch.ones_like(usable_B).sum(),
+        "correct_given": (network_B == rows["given"]).sum(),
+        "agreeing": (network_B == label_B).sum(),
+        "label_correct": ((label_B == clean_B) & (clean_B >= 0)).sum(),
+        "label_known": (clean_B >= 0).sum(),
+        "changed": moved_B.sum(),
+        "nonfinite": (~usable_B).sum(),
+    }
+
+
+class Step:
+    """The step of one phase: gather, prepare, forward, loss, backward, optimizer, label rule, scatter, count."""
+
+    def __init__(
+        self, state: State, phase: Phase, feed: Feed, prepare: Prepare, precision: Precision, wrap: Wrap | None = None
+    ) -> None:
+        wrap = wrap or (lambda function: function)
+        self.state, self.phase, self.feed, self.precision = state, phase, feed, precision
+        self.model: nn.Module = wrap(state.model)
+        self.prepare = wrap(prepare)
+        self.objective = wrap(lambda logits, rows: objective(state.method, phase, logits, rows))
+        self.settle = wrap(lambda *arguments: settle(phase, *arguments))
+
+    def __call__(self, size: int) -> None:
+        """Train on the next `size` examples of the epoch's order."""
+        state, clock = self.state, self.state.clock
+        index_B = clock.order.index_select(0, clock.position + clock.offsets[:size])
+        rates = clock.rates.index_select(1, clock.step)
+        rows = state.table.gather(index_B)
+        rows["label_logits"].requires_grad_(self.phase.rule.uses_gradient)
+
+        inputs = self.prepare(self.feed.raw(index_B), index_B, clock.epoch)
+        with self.precision.forward(state.device):
+            logits_BC = self.model(inputs.to(self.precision.dtype))
+        loss, measured = self.objective(logits_BC, rows)
+        loss.backward()
+        self._update_network(rates[0])
+
+        changed, counts = self._update_labels(rows, logits_BC, measured, rates[1])
+        state.table.scatter(index_B, changed)
+        state.meters.add(counts, measured.parts)
+        clock.position += size
+        clock.step += 1
+
+    def _update_network(self, lr: Tensor) -> None:
+        optimizer = self.state.optimizer
+        self.state.lr.copy_(lr.squeeze(0))
+        gradients = [p.grad for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
+        # The fused update is skipped on the device, without asking the host, where a gradient is not finite.
+        norms = torch.stack(torch._foreach_norm(gradients))
+        optimizer.grad_scale = None  # type: ignore[attr-defined]
+        optimizer.found_inf = (~norms.isfinite().all()).to(torch.float32)  # type: ignore[attr-defined]
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+
+    @torch.no_grad()
+    def _update_labels(
+        self, rows: Rows, logits_BC: Tensor, measured: Measured, step: Tensor
+    ) -> tuple[Rows, dict[str, Tensor]]:
+        label_logits_BC = rows["label_logits"]
+        gradient_BC = label_logits_BC.grad
+        rows = rows | {"label_logits": label_logits_BC.detach()}
+        dtype = label_logits_BC.dtype
+        gradient_BC = torch.zeros_like(label_logits_BC) if gradient_BC is None else gradient_BC * measured.rescale
+        result: tuple[Rows, dict[str, Tensor]] = self.settle(
+            rows, gradient_BC, logits_BC.detach().to(dtype), step.to(dtype), self.state.clock.epoch, measured.usable_B
+        )
+        return result

@@ -1,0 +1,88 @@
+"""The machine under a run: device, precision, threads, and seeds derived from one seed."""
+
+import contextlib
+import hashlib
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+
+from pencil.errors import PencilError, did_you_mean
+
+
+@dataclass(frozen=True)
+class Precision:
+    """Type of the parameters, and of the forward pass where it is lower."""
+
+    name: str
+    dtype: torch.dtype
+    forward_dtype: torch.dtype | None = None
+
+    @contextlib.contextmanager
+    def forward(self, device: torch.device) -> Iterator[None]:
+        """Run the network's forward pass in this precision."""
+        if self.forward_dtype is None:
+            yield
+            return
+        with torch.autocast(device.type, dtype=self.forward_dtype):
+            yield
+
+
+PRECISIONS = {
+    "32-true": Precision("32-true", torch.float32),
+    "64-true": Precision("64-true", torch.float64),
+    "bf16-mixed": Precision("bf16-mixed", torch.float32, torch.bfloat16),
+}
+
+
+def choose_device(name: str) -> torch.device:
+    """Return the device of that name; auto takes a GPU where there is one."""
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise PencilError(f'there is no device "{name}".{did_you_mean(name, ["auto", "cpu", "cuda", "mps"])}') from None
+    usable = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+    if not usable.get(device.type, False):
+        raise PencilError(f"this machine or this build of torch has no {device.type} device; use --device cpu.")
+    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+        raise PencilError(f"there is no {name}: this machine has {torch.cuda.device_count()} GPUs, counted from 0.")
+    return device
+
+
+def choose_precision(name: str, device: torch.device) -> Precision:
+    """Return the precision of that name; auto takes bf16 where a GPU computes it."""
+    if name == "auto":
+        fast = device.type == "cuda" and torch.cuda.is_bf16_supported()
+        name = "bf16-mixed" if fast else "32-true"
+    if name not in PRECISIONS:
+        raise PencilError(f'there is no precision "{name}".{did_you_mean(name, PRECISIONS)}')
+    if name == "64-true" and device.type == "mps":
+        raise PencilError("mps has no 64-bit numbers; use --precision 32-true.")
+    return PRECISIONS[name]
+
+
+def use_threads(count: int) -> int:
+    """Set the number of CPU threads (0: as many as this process may run on) and return it."""
+    if count < 0:
+        raise PencilError(f"hardware.threads is {count}; give 0 or more.")
+    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    torch.set_num_threads(count or min(available, torch.get_num_threads()))
+    return torch.get_num_threads()
+
+
+def seed_for(*parts: int | str) -> int:
+    """Return a 63-bit seed for one purpose, e.g. seed_for(seed, "order", epoch)."""
+    text = "/".join(str(part) for part in parts).encode()
+    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big") >> 1
+
+
+def device_name(device: torch.device) -> str:
+    """Return the device in words."""
+    if device.type == "cuda":
+        return torch.cuda.get_device_name(device)
+    if device.type == "cpu":
+        return f"CPU, {torch.get_num_threads()} threads"
+    return device.type
