@@ -1,0 +1,142 @@
+"""labels.parquet and label_distributions.safetensors: what is believed of every example.
+
+Shapes: N examples, C classes.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import ArrayLike, NDArray
+from safetensors import SafetensorError, safe_open
+
+from pencil.results.arrays import read_arrays, write_arrays
+from pencil.results.atomic import write_atomic
+from pencil.results.documents import damaged, missing
+
+SCHEMA = pa.schema(
+    [
+        ("index", pa.int64()),
+        ("id", pa.string()),
+        ("given", pa.int32()),
+        ("given_name", pa.string()),
+        ("corrected", pa.int32()),
+        ("corrected_name", pa.string()),
+        ("confidence", pa.float64()),
+        ("entropy", pa.float64()),
+        ("quality", pa.float64()),
+        ("network", pa.int32()),
+        ("changed_at", pa.int32()),
+        ("num_changes", pa.int32()),
+        ("decision", pa.string()),
+        ("split", pa.string()),
+    ]
+)
+"""The columns every table has, in this order; `clean` follows where it is known."""
+
+_CLEAN = pa.field("clean", pa.int32())
+_DISTRIBUTIONS = "label_distributions"
+
+
+def build_labels(
+    *,
+    class_names: Sequence[str],
+    ids: Sequence[str] | NDArray[np.str_],
+    given: ArrayLike,
+    corrected: ArrayLike,
+    confidence: ArrayLike,
+    entropy: ArrayLike,
+    quality: ArrayLike,
+    network: ArrayLike,
+    changed_at: ArrayLike,
+    num_changes: ArrayLike,
+    decision: Sequence[str] | NDArray[np.str_],
+    split: Sequence[str] | NDArray[np.str_],
+    index: ArrayLike | None = None,
+    clean: ArrayLike | None = None,
+) -> pa.Table:
+    """Build the table of labels from columns of N rows; −1 and NaN stand for "not defined" and become null."""
+    columns: dict[str, Any] = {
+        "index": np.arange(len(ids)) if index is None else index,
+        "id": ids,
+        "given": given,
+        "given_name": _names(given, class_names),
+        "corrected": corrected,
+        "corrected_name": _names(corrected, class_names),
+        "confidence": confidence,
+        "entropy": entropy,
+        "quality": quality,
+        "network": network,
+        "changed_at": changed_at,
+        "num_changes": num_changes,
+        "decision": decision,
+        "split": split,
+    }
+    schema = SCHEMA
+    if clean is not None and bool(np.any(np.asarray(clean) >= 0)):
+        columns["clean"] = clean
+        schema = SCHEMA.append(_CLEAN)
+    return pa.table([_column(columns[field.name], field.type) for field in schema], schema=schema)
+
+
+def write_labels(path: Path, table: pa.Table) -> None:
+    """Write labels.parquet."""
+    write_atomic(path, lambda temporary: pq.write_table(table, temporary, compression="zstd"))
+
+
+def read_labels(path: Path) -> pa.Table:
+    """Read labels.parquet."""
+    try:
+        # A plain read of this one file: a dataset reader would make columns of folders called "lr=0.1".
+        with pq.ParquetFile(path) as file:
+            table = file.read()
+    except FileNotFoundError:
+        raise missing(path) from None
+    except (OSError, pa.ArrowException) as error:
+        raise damaged(path, error) from error
+    if lacking := [name for name in SCHEMA.names if name not in table.column_names]:
+        raise damaged(path, f"it has no column {', '.join(lacking)}")
+    return table
+
+
+def write_distributions(path: Path, distributions_NC: NDArray[Any]) -> None:
+    """Write label_distributions.safetensors, in the order of labels.parquet."""
+    write_arrays(path, {_DISTRIBUTIONS: np.asarray(distributions_NC, dtype=np.float32)})
+
+
+def read_distributions(path: Path) -> NDArray[np.float32]:
+    """Read the whole [N, C] array of label distributions."""
+    arrays = read_arrays(path)
+    if _DISTRIBUTIONS not in arrays:
+        raise damaged(path, f"it holds no {_DISTRIBUTIONS}")
+    return arrays[_DISTRIBUTIONS]
+
+
+def read_distribution_rows(path: Path, start: int, stop: int) -> NDArray[np.float32]:
+    """Read the label distributions of some consecutive rows, without reading the others."""
+    try:
+        with safe_open(path, framework="np") as file:
+            rows: NDArray[np.float32] = file.get_slice(_DISTRIBUTIONS)[start:stop]
+    except FileNotFoundError:
+        raise missing(path) from None
+    except (OSError, SafetensorError) as error:
+        raise damaged(path, error) from error
+    return rows
+
+
+def _column(values: Any, kind: pa.DataType) -> pa.Array:
+    if isinstance(values, pa.Array):
+        return values
+    if pa.types.is_string(kind):
+        return pa.array(values, kind)
+    numbers = np.asarray(values)
+    undefined = np.isnan(numbers) if pa.types.is_floating(kind) else numbers < 0
+    return pa.array(numbers, mask=undefined).cast(kind)
+
+
+def _names(classes: ArrayLike, class_names: Sequence[str]) -> pa.Array:
+    numbers = np.asarray(classes, dtype=np.int64)
+    return pa.array(list(class_names), pa.string()).take(pa.array(numbers, mask=numbers < 0))

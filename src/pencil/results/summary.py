@@ -1,0 +1,53 @@
+"""result.json: a run in a few numbers. Percentages are plain percent (93.28, not 0.9328)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pencil.results.documents import write_json
+
+
+@dataclass(frozen=True, kw_only=True)
+class Summary:
+    """The fields of result.json; those that are None do not apply and are left out."""
+
+    method: str
+    dataset: str
+    seed: int
+    num_examples: int
+    num_classes: int
+    num_changed: int
+    """Labelled examples whose corrected label is not the given one."""
+    num_suspect: int
+    """Examples whose decision is not `keep`."""
+    estimated_noise_rate: float
+    """Percent of the given labels believed wrong."""
+    seconds: float
+    images_per_second: float
+    environment: Mapping[str, Any]
+    test_accuracy: Mapping[str, float] | None = None
+    """Percent: `best` (at the best epoch on the held-out split) and `last`, where a test set exists."""
+    label_accuracy: Mapping[str, float] | None = None
+    """Percent: `given` and `corrected`, where clean labels are known."""
+
+    def fields(self, extra: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Return the fields of result.json, rounded, with what else a caller adds."""
+        known = {name: value for name, value in vars(self).items() if value is not None} | dict(extra or {})
+        for name in ("test_accuracy", "label_accuracy", "estimated_noise_rate", "seconds"):
+            if name in known:
+                known[name] = _rounded(known[name], 4 if name != "seconds" else 3)
+        return known | {"images_per_second": _rounded(self.images_per_second, 1), "environment": dict(self.environment)}
+
+
+def write_summary(path: Path, summary: Summary, extra: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Write result.json and return what was written."""
+    fields = summary.fields(extra)
+    write_json(path, fields)
+    return fields
+
+
+def _rounded(value: Any, digits: int) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _rounded(part, digits) for name, part in value.items()}
+    return None if value is None else round(float(value), digits)
