@@ -1,0 +1,24 @@
+"""Reads datasets, labels and noise into one record: examples with stable ids."""
+
+from pencil.data.arrays import from_arrays
+from pencil.data.dataset import UNLABELLED, ArrayInputs, Dataset, Examples, Inputs, Preparation, Selection
+from pencil.data.identity import fingerprint
+from pencil.data.load import load, read
+from pencil.data.prepare import prepare
+from pencil.data.request import Request
+
+__all__ = [
+    "UNLABELLED",
+    "ArrayInputs",
+    "Dataset",
+    "Examples",
+    "Inputs",
+    "Preparation",
+    "Request",
+    "Selection",
+    "fingerprint",
+    "from_arrays",
+    "load",
+    "prepare",
+    "read",
+]

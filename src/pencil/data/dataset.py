@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from pencil.types import InputSpec
 
 UNLABELLED = -1
+LARGEST_COPY = 4 * 2**30
+"""Bytes of a mapped file that may be copied into memory at once."""
 
 
 class Inputs(Protocol):
@@ -79,7 +81,7 @@ class Examples:
             name: None if (value := getattr(self, name)) is None else value[index]
             for name in ("distribution", "trusted", "clean")
         }
-        return Examples(Selection(self.inputs, index), self.ids[index], self.given[index], **chosen)
+        return Examples(select(self.inputs, index), self.ids[index], self.given[index], **chosen)
 
     def with_given(self, given: NDArray[np.int64], *, keep_clean: bool) -> Examples:
         """Return the same examples under other labels; with keep_clean the old ones become the known truth."""
@@ -88,8 +90,21 @@ class Examples:
 
 
 @dataclass(frozen=True, eq=False)
+class ArrayInputs:
+    """Inputs held in one array in memory."""
+
+    array: NDArray[Any]
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    def read(self, index: NDArray[np.int64]) -> NDArray[Any]:
+        return self.array[index]
+
+
+@dataclass(frozen=True, eq=False)
 class Selection:
-    """The inputs at some positions of other inputs."""
+    """The inputs at some positions of inputs that are mapped from a file or read one by one."""
 
     base: Inputs
     index: NDArray[np.int64]
@@ -102,20 +117,20 @@ class Selection:
 
     @property
     def array(self) -> NDArray[Any] | None:
-        return None if self.base.array is None else self.base.array[self.index]
+        """A copy in memory, made anew each time; None where it would be too large to copy."""
+        whole = self.base.array
+        if whole is None or len(self.index) * whole[:1].nbytes > LARGEST_COPY:
+            return None
+        return np.asarray(whole[self.index])
 
 
-@dataclass(frozen=True, eq=False)
-class ArrayInputs:
-    """Inputs held in one array, in memory or mapped from a file."""
-
-    array: NDArray[Any]
-
-    def __len__(self) -> int:
-        return len(self.array)
-
-    def read(self, index: NDArray[np.int64]) -> NDArray[Any]:
-        return self.array[index]
+def select(inputs: Inputs, index: NDArray[np.int64]) -> Inputs:
+    """Return the inputs at these positions: copied where they are in memory, looked up where they are not."""
+    if isinstance(inputs, ArrayInputs):
+        return ArrayInputs(inputs.array[index])
+    if isinstance(inputs, Selection):
+        return Selection(inputs.base, inputs.index[index])
+    return Selection(inputs, index)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,155 @@
+"""Datasets from arrays in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pencil.data import labels
+from pencil.data.dataset import ArrayInputs, Dataset, Examples, Preparation
+from pencil.data.identity import content_ids, given_ids
+from pencil.errors import PencilError
+
+SMALL_SIDE = 64
+"""Images up to this many pixels a side are kept as they are and get a small network."""
+_CHANNELS = (1, 3, 4)
+
+
+def from_arrays(
+    x: Any,
+    y: Any,
+    *,
+    test: tuple[Any, Any] | None = None,
+    class_names: Sequence[str] | None = None,
+    ids: Sequence[Any] | NDArray[Any] | None = None,
+    clean: Any | None = None,
+    trusted: Any | None = None,
+    name: str = "arrays",
+) -> Dataset:
+    """Make a dataset of arrays or tensors: x as `as_inputs` reads them, y as `pencil.data.labels` reads them.
+
+    Without class_names the distinct label values are the classes, in sorted order. `clean` holds the true
+    labels where known (−1 elsewhere), for measuring only; `trusted` marks labels that must not be moved.
+    """
+    inputs = as_inputs(x)
+    sets = [labels.as_values(values) for values in (y, clean, test[1] if test else None) if values is not None]
+    names = tuple(class_names) if class_names is not None else labels.class_names_of(*sets)
+    by_name = class_names is None
+    train = _examples(inputs, y, names, by_name, ids=ids, clean=clean, trusted=trusted)
+    held_for_test = None if test is None else _test_examples(test, inputs, names, by_name)
+    preparation, backbone, facts = describe_inputs(inputs)
+    return Dataset(name, names, train, preparation, test=held_for_test, default_backbone=backbone, facts=facts)
+
+
+def _examples(
+    inputs: NDArray[Any],
+    y: Any,
+    names: tuple[str, ...],
+    by_name: bool,
+    *,
+    ids: Sequence[Any] | NDArray[Any] | None = None,
+    clean: Any | None = None,
+    trusted: Any | None = None,
+) -> Examples:
+    count = len(inputs)
+    encoded = labels.encode(_counted(y, count, "labels"), names, by_name=by_name)
+    truth = None
+    if clean is not None:
+        truth = labels.encode(_counted(clean, count, "clean labels"), names, by_name=by_name, what="clean label").given
+    marks = None if trusted is None else _counted(trusted, count, "trusted marks").astype(np.bool_)
+    keys = content_ids(inputs) if ids is None else given_ids(ids, count)
+    return Examples(ArrayInputs(inputs), keys, encoded.given, encoded.distribution, marks, truth)
+
+
+def _counted(values: Any, count: int, what: str) -> NDArray[Any]:
+    array = labels.as_values(values)
+    if len(array) != count:
+        raise PencilError(f"there are {len(array)} {what} for {count} examples; give one each.")
+    return array
+
+
+def _test_examples(test: tuple[Any, Any], like: NDArray[Any], names: tuple[str, ...], by_name: bool) -> Examples:
+    inputs = as_inputs(test[0])
+    if inputs.shape[1:] != like.shape[1:]:
+        raise PencilError(f"test inputs are {inputs.shape[1:]}, training inputs {like.shape[1:]}; give the same shape.")
+    return _examples(inputs, test[1], names, by_name)
+
+
+def describe_inputs(inputs: NDArray[Any]) -> tuple[Preparation, str, dict[str, Any]]:
+    """Return the usual preparation, backbone and facts for inputs of this shape."""
+    if inputs.ndim == 2:
+        return Preparation("rows", inputs.shape[1:]), "mlp", {}
+    shape = (int(inputs.shape[1]), int(inputs.shape[2]), int(inputs.shape[3]))
+    return describe_images(shape)
+
+
+def describe_images(shape: tuple[int, int, int], crop: int = 0) -> tuple[Preparation, str, dict[str, Any]]:
+    """Small images are kept, padded by an eighth and mirrored; large ones are photographs, cropped to 7/8."""
+    height, width, _ = shape
+    if max(height, width) > SMALL_SIDE:
+        side = crop or min(height, width) * 7 // 8
+        return Preparation("images", shape, crop=side, flip=True), "", {"photographs": True}
+    if height != width:
+        return Preparation("images", shape, crop=crop, flip=True), "small_cnn", {}
+    return Preparation("images", shape, crop=crop or height, pad=height // 8, flip=True), "small_cnn", {}
+
+
+def as_inputs(x: Any) -> NDArray[Any]:
+    """Return inputs as uint8 images [n, H, W, C] or float32 rows [n, d].
+
+    Two dimensions are rows; three are grey images; four are images with 1, 3 or 4 channels, last or first
+    (last where both would do). Images are uint8, whole numbers or floats: values all within 0 to 1 are
+    scaled by 255, values within 0 to 255 are rounded.
+    """
+    if hasattr(x, "detach"):
+        x = x.detach().cpu().numpy()
+    array = np.asarray(x)
+    if array.ndim < 2 or array.dtype.kind not in "biuf" or not array.size:
+        raise PencilError(f"inputs are {array.dtype} of shape {array.shape}; give numbers: [n, d] or [n, H, W, C].")
+    if array.ndim == 2:
+        return as_rows(array)
+    if array.ndim == 3:
+        return np.ascontiguousarray(as_pixels(array)[..., None])
+    if array.ndim > 4:
+        raise PencilError(f"inputs have shape {array.shape}; give rows [n, d] or images [n, H, W, C].")
+    return np.ascontiguousarray(as_pixels(channels_last(array)))
+
+
+def as_rows(array: NDArray[Any], columns: Sequence[str] | None = None) -> NDArray[np.float32]:
+    """Return rows of finite float32."""
+    with np.errstate(over="ignore"):
+        rows = np.ascontiguousarray(array, dtype=np.float32)
+    wrong = np.argwhere(~np.isfinite(rows))
+    if len(wrong):
+        row, column = wrong[0]
+        name = columns[column] if columns is not None else f"{column + 1}"
+        raise PencilError(
+            f"row {row + 1}, column {name} is {array[row, column]}; fill in or leave out missing and infinite values."
+        )
+    return rows
+
+
+def channels_last(images: NDArray[Any]) -> NDArray[Any]:
+    """Return images [n, H, W, C] whichever way the channels were stored."""
+    if images.shape[-1] in _CHANNELS:
+        return images
+    if images.shape[1] in _CHANNELS:
+        return np.moveaxis(images, 1, -1)
+    raise PencilError(f"images have shape {images.shape}; give 1, 3 or 4 channels, as [n, H, W, C] or [n, C, H, W].")
+
+
+def as_pixels(images: NDArray[Any]) -> NDArray[np.uint8]:
+    """Return pixels as uint8, by the rule of `as_inputs`."""
+    if images.dtype == np.uint8:
+        return images
+    lowest, highest = float(images.min()), float(images.max())
+    if not (lowest >= 0 and highest <= 255):
+        raise PencilError(
+            f"image values reach from {lowest:g} to {highest:g}; give 0 to 255 or 0 to 1, without normalising them."
+        )
+    if images.dtype.kind == "f":
+        return np.round(images * 255 if highest <= 1 else images).astype(np.uint8)
+    return (images * np.uint8(255) if images.dtype.kind == "b" else images).astype(np.uint8)

@@ -1,0 +1,57 @@
+"""Ids that survive re-ordering, and the fingerprint by which a run knows its data again."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pencil.data.dataset import Dataset, Examples
+from pencil.errors import PencilError
+
+
+def content_ids(inputs: NDArray[Any]) -> NDArray[np.str_]:
+    """Name each row of an array by a hash of its bytes; the second of two equal rows ends in "-2"."""
+    seen: Counter[str] = Counter()
+    ids = []
+    for row in inputs:
+        name = blake2b(np.ascontiguousarray(row).tobytes(), digest_size=8).hexdigest()
+        seen[name] += 1
+        ids.append(name if seen[name] == 1 else f"{name}-{seen[name]}")
+    return np.array(ids, dtype=np.str_)
+
+
+def given_ids(ids: Sequence[Any] | NDArray[Any], count: int) -> NDArray[np.str_]:
+    """Take a user's own ids, one for each example, all different."""
+    named = np.array([str(name) for name in ids], dtype=np.str_)
+    if len(named) != count:
+        raise PencilError(f"there are {len(named)} ids for {count} examples; give one each.")
+    check_unique(named)
+    return named
+
+
+def check_unique(ids: NDArray[np.str_]) -> None:
+    """Refuse ids that occur twice, naming one."""
+    values, counts = np.unique(ids, return_counts=True)
+    if len(values) < len(ids):
+        twice = values[counts > 1][0]
+        raise PencilError(f'the id "{twice}" occurs {counts[counts > 1][0]} times; remove or rename all but one.')
+
+
+def fingerprint(dataset: Dataset) -> str:
+    """Hash the ids and given labels of every set, in order."""
+    digest = blake2b(digest_size=16)
+    digest.update("\0".join(dataset.class_names).encode())
+    for name in ("train", "held_out", "test"):
+        examples: Examples | None = getattr(dataset, name)
+        if examples is not None:
+            digest.update(f"\0{name} {len(examples)}\0".encode())
+            digest.update("\0".join(examples.ids.tolist()).encode())
+            digest.update(examples.given.astype("<i8").tobytes())
+            if examples.distribution is not None:
+                digest.update(examples.distribution.astype("<f4").tobytes())
+    return digest.hexdigest()

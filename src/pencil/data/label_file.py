@@ -1,0 +1,148 @@
+"""Replaces a source's labels by those of a file: `FILE` or `FILE:key`.
+
+    .npz:key, .npy       one label for each training example, in order (CIFAR-10N's arrays, say)
+    .pt:key              the same, in a dictionary that torch.save wrote (`CIFAR-10_human.pt:worse_label`)
+    .txt, .csv           a line for each example: its label, or `id,label`; a first line `id,label` is a header
+    .csv, .parquet:key   a table with a column `id` and the labels in the column `key` (else `label`)
+
+Texts are class names; numbers count the classes from 0; nothing or −1 means "no label".
+"""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pencil.data import labels
+from pencil.data.dataset import Examples
+from pencil.errors import PencilError, did_you_mean
+
+_SUFFIXES = (".npz", ".npy", ".pt", ".pth", ".txt", ".csv", ".parquet")
+
+
+def relabel(examples: Examples, spec: str, class_names: tuple[str, ...]) -> Examples:
+    """Return the examples under the labels of a file; known true labels stay known."""
+    path, key = _locate(spec)
+    try:
+        values, ids = _read(path, key)
+        values = labels.as_values(values)
+        if ids is not None:
+            values = _by_id(values, ids, examples.ids, path)
+        if len(values) != len(examples):
+            raise PencilError(f"it has {len(values)} labels for {len(examples)} training examples; give one each.")
+        encoded = labels.encode(_names_or_numbers(values, class_names), class_names)
+    except PencilError as error:
+        raise PencilError(str(error) if str(path) in str(error) else f"{path}: {error}") from error
+    return replace(examples, given=encoded.given, distribution=encoded.distribution)
+
+
+def _locate(spec: str) -> tuple[Path, str]:
+    path, key = Path(spec), ""
+    if not path.is_file() and ":" in spec:
+        before, _, key = spec.rpartition(":")
+        path = Path(before)
+    if not path.is_file():
+        raise PencilError(f"the label file {path} does not exist; give FILE or FILE:key.")
+    if path.suffix.lower() not in _SUFFIXES:
+        raise PencilError(f"{path} is no kind of label file that is known; give one of {', '.join(_SUFFIXES)}.")
+    return path, key
+
+
+def _read(path: Path, key: str) -> tuple[Any, list[str] | None]:
+    """Return the label values and, where the file names its examples, their ids."""
+    suffix = path.suffix.lower()
+    try:
+        if suffix == ".npy":
+            return np.load(path, allow_pickle=False), None
+        if suffix == ".npz":
+            with np.load(path, allow_pickle=False) as arrays:
+                return arrays[_choose(key, list(arrays.files))], None
+        if suffix in (".pt", ".pth"):
+            return _read_torch(path, key), None
+        if suffix == ".parquet":
+            return _read_parquet(path, key)
+        return _read_lines(path, key)
+    except PencilError:
+        raise
+    except Exception as error:  # each format has its own way of being damaged
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise PencilError(f"{path} cannot be read as labels ({reason}); write it again.") from error
+
+
+def _choose(key: str, known: list[str]) -> str:
+    if not key and len(known) == 1:
+        return known[0]
+    if not key and "label" in known:
+        return "label"
+    if key not in known:
+        asked = f'has no labels called "{key}".' if key else "holds several; name one as FILE:key."
+        raise PencilError(f"it {asked}{did_you_mean(key, known)}")
+    return key
+
+
+def _read_torch(path: Path, key: str) -> Any:
+    import torch
+
+    multiarray = np._core.multiarray  # type: ignore[attr-defined]
+    rebuild = multiarray._reconstruct
+    # Arrays in the dictionary are data too; old files name NumPy's function by its former place.
+    safe = [np.ndarray, np.dtype, rebuild, (rebuild, "numpy.core.multiarray._reconstruct")]
+    kinds = [type(np.dtype(code)) for code in ("u1", "i1", "i2", "i4", "i8", "f4", "f8")]
+    with torch.serialization.safe_globals([*safe, *kinds]):
+        content = torch.load(path, map_location="cpu", weights_only=True)
+    if not isinstance(content, dict):
+        return content
+    return content[_choose(key, [str(name) for name in content])]
+
+
+def _read_parquet(path: Path, key: str) -> tuple[Any, list[str] | None]:
+    from pyarrow import parquet
+
+    known = parquet.read_schema(path).names
+    column = _choose(key, [name for name in known if name != "id"])
+    table = parquet.read_table(path, columns=["id", column] if "id" in known else [column])
+    return table[column].to_pylist(), [str(name) for name in table["id"].to_pylist()] if "id" in known else None
+
+
+def _read_lines(path: Path, key: str) -> tuple[Any, list[str] | None]:
+    with path.open(newline="", encoding="utf-8-sig") as file:
+        rows = [row for row in csv.reader(file) if row]
+    if not rows:
+        raise PencilError("it is empty; write one label a line.")
+    header = rows[0]
+    if header[0] in ("id", "label") or (key and key in header):
+        column = header.index(_choose(key, [name for name in header if name != "id"]))
+        named = header.index("id") if "id" in header else None
+        rows = rows[1:]
+    else:
+        column, named = (1, 0) if len(header) > 1 else (0, None)
+    for line, row in enumerate(rows, start=1):
+        if len(row) != len(header):
+            raise PencilError(f"row {line} has {len(row)} fields, the first line {len(header)}; make them equal.")
+    return [row[column].strip() for row in rows], None if named is None else [row[named] for row in rows]
+
+
+def _by_id(values: NDArray[Any], ids: list[str], wanted: NDArray[np.str_], path: Path) -> NDArray[Any]:
+    places = {name: place for place, name in enumerate(ids)}
+    if len(places) < len(ids):
+        twice = next(name for place, name in enumerate(ids) if places[name] != place)
+        raise PencilError(f'the id "{twice}" occurs twice; keep one.')
+    for name in wanted.tolist():
+        if name not in places:
+            raise PencilError(f'it has no label for the example "{name}"; give one line for each training example.')
+    return values[np.array([places[name] for name in wanted.tolist()], dtype=np.int64)]
+
+
+def _names_or_numbers(values: NDArray[Any], class_names: tuple[str, ...]) -> NDArray[Any]:
+    """Texts like "3" are class numbers unless a class has that name."""
+    if values.ndim != 1 or values.dtype.kind in "iuf":
+        return values
+    texts = [value for value in values if value is not None]
+    if any(text in class_names for text in texts) or not all(text.lstrip("-").isdigit() for text in texts):
+        return values
+    return np.array([-1 if value is None else int(value) for value in values], dtype=np.int64)

@@ -1,0 +1,153 @@
+"""Labels as people have them (numbers, names, soft labels, votes) turned into class numbers and distributions.
+
+    1-D numbers or names      one label each; None, NaN, "" and −1 mean "no label"
+    2-D floats [n, C]         soft labels: each row a distribution; all zeros or NaN mean "no label"
+    2-D whole numbers [n, C]  votes: how many annotators chose each class; all zeros mean "no label"
+
+The label of an example with soft labels or votes is the class that has most; the first of several.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pencil.data.dataset import UNLABELLED
+from pencil.errors import PencilError, did_you_mean
+
+_ROW_SUM_TOLERANCE = 1e-2
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """Class numbers (−1 where there is none), and the distributions they came from, if any."""
+
+    given: NDArray[np.int64]
+    distribution: NDArray[np.float32] | None = None
+
+
+def as_values(labels: Any) -> NDArray[Any]:
+    """Return labels as an array: numbers, soft labels, votes, or texts with None for "no label"."""
+    if hasattr(labels, "detach"):
+        labels = labels.detach().cpu().numpy()
+    array = np.asarray(labels) if isinstance(labels, np.ndarray) else np.array(list(labels), dtype=object)
+    if array.dtype == object:
+        array = _from_objects(array)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim not in (1, 2):
+        raise PencilError(f"labels have shape {array.shape}; give one for each example, or [examples, classes].")
+    if array.dtype == bool:
+        array = array.astype(np.int64)
+    return array
+
+
+def _from_objects(array: NDArray[Any]) -> NDArray[Any]:
+    if array.ndim == 1 and len(array) and all(isinstance(value, (list, tuple, np.ndarray)) for value in array):
+        return np.array([np.asarray(value) for value in array])
+    if array.ndim == 2:
+        return np.array(array.tolist())
+    missing = np.array([_is_missing(value) for value in array], dtype=bool)
+    if any(isinstance(value, str) for value in array):
+        texts = [None if gone else str(value) for value, gone in zip(array, missing, strict=True)]
+        return np.array(texts, dtype=object)
+    return _whole(np.array([np.nan if gone else float(value) for value, gone in zip(array, missing, strict=True)]))
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or value == "" or value != value
+
+
+def _whole(values: NDArray[Any]) -> NDArray[np.int64]:
+    """Turn floats that count into whole numbers, NaN into "no label", and refuse fractions."""
+    filled = np.where(np.isnan(values), UNLABELLED, values)
+    wrong = np.flatnonzero(filled != np.round(filled))
+    if len(wrong):
+        raise PencilError(
+            f"the label in row {wrong[0] + 1} is {filled[wrong[0]]:g}, a fraction;"
+            " give whole class numbers or names (or an [examples, classes] array for soft labels)."
+        )
+    return filled.astype(np.int64)
+
+
+def class_names_of(*sets: NDArray[Any]) -> tuple[str, ...]:
+    """Collect the class names from the label values of all sets, sorted; columns are numbered."""
+    for values in sets:
+        if values.ndim == 2:
+            return tuple(str(column) for column in range(values.shape[1]))
+    found: set[Any] = set()
+    for values in sets:
+        found.update(_named(values))
+    return tuple(str(value) for value in sorted(found, key=_by_number_then_text))
+
+
+def _named(values: NDArray[Any]) -> Iterable[Any]:
+    if values.dtype.kind == "f":
+        values = _whole(values)
+    if values.dtype.kind in "iu":
+        return [int(value) for value in np.unique(values) if value != UNLABELLED]
+    return {str(value) for value in values if not _is_missing(value)}
+
+
+def _by_number_then_text(value: Any) -> tuple[int, float, str]:
+    text = str(value)
+    return (0, float(text), "") if text.lstrip("-").isdigit() else (1, 0.0, text)
+
+
+def encode(values: NDArray[Any], class_names: Sequence[str], *, by_name: bool = False, what: str = "label") -> Labels:
+    """Turn label values into class numbers: texts are names; numbers count classes from 0, or are names by_name."""
+    if values.ndim == 2:
+        return _from_matrix(values, len(class_names))
+    if values.dtype.kind == "f":
+        values = _whole(values)
+    if values.dtype.kind not in "iu":
+        return Labels(_from_texts(values, class_names, what))
+    numbers = values.astype(np.int64)
+    if by_name and list(class_names) != [str(number) for number in range(len(class_names))]:
+        texts = np.array([None if number == UNLABELLED else str(number) for number in numbers], dtype=object)
+        return Labels(_from_texts(texts, class_names, what))
+    return Labels(_from_numbers(numbers, len(class_names), what))
+
+
+def _from_numbers(values: NDArray[np.int64], num_classes: int, what: str) -> NDArray[np.int64]:
+    wrong = np.flatnonzero((values < UNLABELLED) | (values >= num_classes))
+    if len(wrong):
+        raise PencilError(
+            f"the {what} in row {wrong[0] + 1} is {values[wrong[0]]};"
+            f" give 0 to {num_classes - 1} ({num_classes} classes), or -1 for none."
+        )
+    return values
+
+
+def _from_texts(values: NDArray[Any], class_names: Sequence[str], what: str) -> NDArray[np.int64]:
+    numbers = {name: position for position, name in enumerate(class_names)}
+    given = np.full(len(values), UNLABELLED, dtype=np.int64)
+    for row, value in enumerate(values):
+        if _is_missing(value):
+            continue
+        if str(value) not in numbers:
+            remedy = did_you_mean(str(value), numbers)
+            raise PencilError(f'the {what} in row {row + 1} is "{value}", not a class.{remedy}')
+        given[row] = numbers[str(value)]
+    return given
+
+
+def _from_matrix(values: NDArray[Any], num_classes: int) -> Labels:
+    if values.shape[1] != num_classes:
+        raise PencilError(f"labels have {values.shape[1]} columns for {num_classes} classes; give one column a class.")
+    votes = values.dtype.kind in "iu"
+    weights = np.nan_to_num(values.astype(np.float64), nan=0.0)
+    total = weights.sum(axis=1)
+    off = np.flatnonzero((weights < 0).any(axis=1) | ~np.isfinite(total))
+    if not votes and not len(off):
+        off = np.flatnonzero((total != 0) & (np.abs(total - 1) > _ROW_SUM_TOLERANCE))
+    if len(off):
+        rule = "counts of votes, 0 or more" if votes else "shares that are 0 or more and sum to 1 (or all 0 for none)"
+        raise PencilError(f"the labels in row {off[0] + 1} are {values[off[0]].tolist()}; give {rule}.")
+    distribution = weights / np.where(total == 0, 1, total)[:, None]
+    given = np.where(total == 0, UNLABELLED, distribution.argmax(axis=1))
+    return Labels(given.astype(np.int64), distribution.astype(np.float32))

@@ -1,0 +1,84 @@
+"""Finds the source that settings name, reads it and prepares it for a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from pencil import plugins
+from pencil.config.settings import DataSettings
+from pencil.data.dataset import Dataset
+from pencil.data.prepare import prepare
+from pencil.data.request import Request, default_cache_dir
+from pencil.errors import PencilError, did_you_mean
+
+PACKAGE = "pencil.data.sources"
+
+_BY_SUFFIX = {".npz": "npz", ".csv": "table", ".tsv": "table", ".parquet": "table", ".pq": "table"}
+_BY_CONTENT = {
+    "train_test_split.txt": "cub200",
+    "noisy_label_kv.txt": "clothing1m",
+    "data_batch_1.bin": "cifar10",
+    "data_batch_1": "cifar10",
+    "fine_label_names.txt": "cifar100",
+}
+
+
+def load(settings: DataSettings, *, seed: int, download: bool = False, cache_dir: Path | None = None) -> Dataset:
+    """Read a dataset by a source's name, a path or `file.py:name`; label, contaminate, split and measure it."""
+    return prepare(read(settings, download=download, cache_dir=cache_dir), settings, seed=seed)
+
+
+def read(settings: DataSettings, *, download: bool = False, cache_dir: Path | None = None) -> Dataset:
+    """Read a dataset as its source gives it, before labels, noise and split."""
+    if not settings.source:
+        raise PencilError(f"no data is named; give a folder, a file or a source.{did_you_mean('', _names())}")
+    name, location = _resolve(settings)
+    request = Request(
+        location=location,
+        root=Path(settings.root) if settings.root else None,
+        options=dict(settings.options),
+        cache_dir=cache_dir or default_cache_dir(),
+        download=download,
+    )
+    dataset = plugins.find(PACKAGE, name, "read", kind="source")(request)
+    if not isinstance(dataset, Dataset):
+        kind = type(dataset).__name__
+        raise PencilError(f"{name} gave a {kind}; a source returns a Dataset, e.g. pencil.data.from_arrays(x, y).")
+    return dataset
+
+
+def _names() -> list[str]:
+    return plugins.names(PACKAGE)
+
+
+def _resolve(settings: DataSettings) -> tuple[str, Path | None]:
+    """Return the source's name and the place it should read."""
+    source = settings.source
+    if source in _names() or ".py:" in source:
+        return source, Path(settings.root) if settings.root else None
+    path = Path(source)
+    if path.is_dir():
+        return _folder_kind(path), path
+    if path.is_file():
+        if path.suffix.lower() not in _BY_SUFFIX:
+            known = ", ".join(_BY_SUFFIX)
+            raise PencilError(f"{path} is no kind of file that is known; give a folder of images or one of {known}.")
+        return _BY_SUFFIX[path.suffix.lower()], path
+    if not _has_entry_point(source):
+        raise PencilError(f'there is no source, folder or file "{source}".{did_you_mean(source, _names())}')
+    return source, Path(settings.root) if settings.root else None
+
+
+def _folder_kind(path: Path) -> str:
+    for marker, name in _BY_CONTENT.items():
+        if (path / marker).is_file():
+            return name
+    return "image_folder"
+
+
+def _has_entry_point(name: str) -> bool:
+    from importlib.metadata import entry_points
+
+    found: Any = entry_points(group="pencil.sources", name=name)
+    return bool(found)

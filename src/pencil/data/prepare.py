@@ -1,0 +1,88 @@
+"""Turns what a source gives into what a run trains on: labels, noise, held-out share, statistics."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from pencil.config.settings import DataSettings
+from pencil.data import label_file, noise, statistics
+from pencil.data.dataset import UNLABELLED, Dataset, Examples, Preparation
+from pencil.data.identity import check_unique, fingerprint
+from pencil.data.split import choose_held_out
+from pencil.errors import PencilError, did_you_mean
+
+
+def prepare(dataset: Dataset, settings: DataSettings, *, seed: int) -> Dataset:
+    """Apply the settings to a dataset, in this order; what it holds on disk is left alone."""
+    if settings.labels:
+        dataset = replace(dataset, train=label_file.relabel(dataset.train, settings.labels, dataset.class_names))
+    check(dataset)
+    preparation = _augmented(dataset.preparation, settings.augment)
+    if settings.noise:
+        noise_seed = seed if settings.noise_seed is None else settings.noise_seed
+        dataset = noise.inject(dataset, settings.noise, seed=noise_seed)
+    if dataset.held_out is None and settings.held_out > 0:
+        dataset = _split(dataset, settings.held_out, seed)
+    if not preparation.mean:
+        mean, std = statistics.measure(dataset.train.inputs, preparation.kind)
+        preparation = replace(preparation, mean=mean, std=std)
+    facts = {**dataset.facts, "fingerprint": fingerprint(dataset)}
+    return replace(dataset, preparation=preparation, facts=facts)
+
+
+def check(dataset: Dataset) -> None:
+    """Refuse a dataset that cannot be trained on."""
+    if dataset.num_classes < 2:
+        only = f' ("{dataset.class_names[0]}")' if dataset.class_names else ""
+        raise PencilError(f"{dataset.name} has {dataset.num_classes} class{only}; training needs at least two.")
+    for name in ("train", "held_out", "test"):
+        examples: Examples | None = getattr(dataset, name)
+        if examples is not None:
+            _check_examples(examples, name.replace("_", "-"), dataset.num_classes)
+    found = np.unique(dataset.train.given[dataset.train.given != UNLABELLED])
+    if len(found) < 2:
+        only = f'only the class "{dataset.class_names[found[0]]}"' if len(found) else "no labels"
+        raise PencilError(f"the training examples of {dataset.name} have {only}; training needs at least two classes.")
+
+
+def _check_examples(examples: Examples, name: str, num_classes: int) -> None:
+    if not len(examples):
+        raise PencilError(f"the {name} set is empty; give it examples, or leave it out.")
+    for labels in (examples.given, examples.given if examples.clean is None else examples.clean):
+        wrong = np.flatnonzero((labels < UNLABELLED) | (labels >= num_classes))
+        if len(wrong):
+            raise PencilError(
+                f'the {name} example "{examples.ids[wrong[0]]}" has the label {labels[wrong[0]]};'
+                f" give 0 to {num_classes - 1}, or -1 for none."
+            )
+    check_unique(examples.ids)
+
+
+def _split(dataset: Dataset, share: float, seed: int) -> Dataset:
+    apart = choose_held_out(dataset.train.given, share, seed=seed)
+    if not len(apart):
+        return dataset
+    stay = np.setdiff1d(np.arange(len(dataset.train)), apart, assume_unique=True)
+    return replace(dataset, train=dataset.train.take(stay), held_out=dataset.train.take(apart))
+
+
+def _augmented(preparation: Preparation, augment: dict[str, Any]) -> Preparation:
+    kinds: dict[str, Any] = {"pad": int, "crop": int, "flip": bool}
+    for name, value in augment.items():
+        if name not in kinds:
+            raise PencilError(f'there is no augmentation "{name}".{did_you_mean(name, kinds)}')
+        if type(value) is not kinds[name] or (name != "flip" and value < 0):
+            wanted = "true or false" if name == "flip" else "a number of pixels, 0 or more"
+            raise PencilError(f"augment.{name} is {value!r}; give {wanted}.")
+    if augment and preparation.kind != "images":
+        raise PencilError("augmentation is for images, this data is rows; leave augment out.")
+    changed = replace(preparation, **augment)
+    if changed.kind == "images" and changed.crop > min(changed.raw_shape[:2]) + 2 * changed.pad:
+        raise PencilError(
+            f"augment.crop is {changed.crop}, more than the image with its padding"
+            f" ({changed.raw_shape[0]} × {changed.raw_shape[1]} and {changed.pad} on each side); give less."
+        )
+    return changed

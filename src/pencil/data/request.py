@@ -1,0 +1,75 @@
+"""What a source is asked for: where to look, the user's options, and where it may write."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pencil.errors import PencilError, did_you_mean
+
+
+def default_cache_dir() -> Path:
+    """Return $PENCIL_CACHE, or ~/.cache/pencil."""
+    return Path(os.environ.get("PENCIL_CACHE") or Path.home() / ".cache" / "pencil")
+
+
+@dataclass(frozen=True)
+class Request:
+    """One call of a source's `read`."""
+
+    location: Path | None = None
+    """The folder or file that holds the data; None where the user named only the source."""
+    root: Path | None = None
+    """The folder that relative paths inside a table start from; the table's own folder where None."""
+    options: dict[str, Any] = field(default_factory=dict)
+    cache_dir: Path = field(default_factory=default_cache_dir)
+    download: bool = False
+
+    def check_options(self, source: str, known: Iterable[str]) -> None:
+        """Refuse options that the source does not have."""
+        known = tuple(known)
+        for name in self.options:
+            if name not in known:
+                remedy = did_you_mean(name, known) if known else " It has none."
+                raise PencilError(f'{source} has no option "{name}".{remedy}')
+
+    def integer(self, name: str, default: int, *, least: int = 0) -> int:
+        """Return a whole-number option."""
+        value = self.options.get(name, default)
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            raise PencilError(f"option {name} is {value!r}; give a whole number, {least} or more.")
+        return value
+
+    def flag(self, name: str, default: bool = False) -> bool:
+        """Return a true-or-false option."""
+        value = self.options.get(name, default)
+        if not isinstance(value, bool):
+            raise PencilError(f"option {name} is {value!r}; give true or false.")
+        return value
+
+    def text(self, name: str, default: str = "") -> str:
+        """Return an option that is one word."""
+        value = self.options.get(name, default)
+        if not isinstance(value, str):
+            raise PencilError(f"option {name} is {value!r}; give a text.")
+        return value
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """Return an option that is a list of words, also as one text with commas."""
+        value = self.options.get(name, ())
+        if isinstance(value, str):
+            return tuple(part.strip() for part in value.split(",") if part.strip())
+        if not isinstance(value, (list, tuple)) or not all(isinstance(part, str) for part in value):
+            raise PencilError(f"option {name} is {value!r}; give a list of texts.")
+        return tuple(value)
+
+    def existing(self, source: str) -> Path:
+        """Return the location, which must be given and exist."""
+        if self.location is None:
+            raise PencilError(f"{source} needs a place to read from; give its folder or file.")
+        if not self.location.exists():
+            raise PencilError(f"{self.location} does not exist; give the folder or file that holds the data.")
+        return self.location
