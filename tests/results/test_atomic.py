@@ -39,7 +39,7 @@ def test_a_full_disk_keeps_the_old_file(
         raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(os, call, fail)
-    with pytest.raises(PencilError, match="the disk is full.*a.txt.*free space and go on with --resume"):
+    with pytest.raises(PencilError, match=r"the disk is full.*a.txt.*free space and go on with --resume"):
         write_atomic(path, b"new")
     assert path.read_bytes() == b"old"
     assert names(tmp_path) == ["a.txt"]
@@ -51,7 +51,7 @@ def test_a_full_disk_under_a_writer_that_reports_it_as_text(tmp_path: Path, monk
         raise SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)")
 
     monkeypatch.setattr(arrays, "save_file", fail)
-    with pytest.raises(PencilError, match="the disk is full"):
+    with pytest.raises(PencilError, match=r"the disk is full"):
         arrays.write_arrays(tmp_path / "a.safetensors", {"a": np.zeros(3)})
     assert names(tmp_path) == []
 
@@ -62,13 +62,13 @@ def test_a_disk_that_is_really_full(tmp_path: Path) -> None:
         with open("/dev/full", "wb") as file:
             file.write(b"x" * 100_000)
 
-    with pytest.raises(PencilError, match="the disk is full"):
+    with pytest.raises(PencilError, match=r"the disk is full"):
         write_atomic(tmp_path / "a.txt", write)
     assert names(tmp_path) == []
 
 
 def test_other_refusals_of_the_system_are_one_line(tmp_path: Path) -> None:
-    with pytest.raises(PencilError, match="a.txt could not be written: No such file or directory"):
+    with pytest.raises(PencilError, match=r"a.txt could not be written: No such file or directory"):
         write_atomic(tmp_path / "missing" / "a.txt", b"new")
 
 

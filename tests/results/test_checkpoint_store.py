@@ -98,14 +98,14 @@ def test_a_damaged_newest_falls_back_with_a_warning(tmp_path: Path, damage: str)
 
 def test_no_whole_checkpoint_is_an_error(tmp_path: Path) -> None:
     store = CheckpointStore(tmp_path / "run" / "checkpoint")
-    with pytest.raises(PencilError, match="run has no checkpoint yet"):
+    with pytest.raises(PencilError, match=r"run has no checkpoint yet"):
         store.load()
-    with pytest.raises(PencilError, match="checkpoint could not be written: No such file"):
+    with pytest.raises(PencilError, match=r"checkpoint could not be written: No such file"):
         save(store, 0)
     (tmp_path / "run").mkdir()
     save(store, 0)
     (store.path / "00000001.safetensors").write_bytes(b"")
-    with pytest.raises(PencilError, match="holds no whole checkpoint"):
+    with pytest.raises(PencilError, match=r"holds no whole checkpoint"):
         store.load()
 
 
@@ -120,7 +120,7 @@ def test_no_whole_checkpoint_is_an_error(tmp_path: Path) -> None:
 )
 def test_a_damaged_manifest_is_named(tmp_path: Path, text: str) -> None:
     (tmp_path / "manifest.json").write_text(text)
-    with pytest.raises(PencilError, match="manifest.json is damaged"):
+    with pytest.raises(PencilError, match=r"manifest.json is damaged"):
         CheckpointStore(tmp_path).load()
 
 
@@ -184,7 +184,7 @@ def test_a_full_disk_keeps_what_was_saved(tmp_path: Path, monkeypatch: pytest.Mo
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", fail)
-        with pytest.raises(PencilError, match="the disk is full"):
+        with pytest.raises(PencilError, match=r"the disk is full"):
             save(store, 1)
     assert loaded_step(store) == 0
 

@@ -49,16 +49,16 @@ def test_the_split_holds_counts_not_ids(tmp_path: Path) -> None:
 
 def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
-    with pytest.raises(PencilError, match="a.json does not exist"):
+    with pytest.raises(PencilError, match=r"a.json does not exist"):
         read_json(path)
     path.write_bytes(b'{"a": ')
-    with pytest.raises(PencilError, match="a.json is damaged"):
+    with pytest.raises(PencilError, match=r"a.json is damaged"):
         read_json(path)
     path.write_bytes(b"\xff\xfe")
-    with pytest.raises(PencilError, match="a.json is damaged"):
+    with pytest.raises(PencilError, match=r"a.json is damaged"):
         read_json(path)
     path.write_bytes(b"[1]")
-    with pytest.raises(PencilError, match="a.json is damaged .it holds no JSON object"):
+    with pytest.raises(PencilError, match=r"a.json is damaged .it holds no JSON object"):
         read_object(path)
-    with pytest.raises(PencilError, match="a.json is damaged .it holds no list of names"):
+    with pytest.raises(PencilError, match=r"a.json is damaged .it holds no list of names"):
         read_classes(path)

@@ -65,14 +65,14 @@ def test_names_are_those_of_the_contract() -> None:
 def test_create_refuses_what_is_taken(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("mine")
-    with pytest.raises(PencilError, match="file is a file; choose another --out"):
+    with pytest.raises(PencilError, match=r"file is a file; choose another --out"):
         RunFolder.create(file)
     RunFolder.create(tmp_path / "run")
-    with pytest.raises(PencilError, match="run already holds a run; choose another --out, or go on with --resume"):
+    with pytest.raises(PencilError, match=r"run already holds a run; choose another --out, or go on with --resume"):
         RunFolder.create(tmp_path / "run")
-    with pytest.raises(PencilError, match="already holds other files; choose another --out"):
+    with pytest.raises(PencilError, match=r"already holds other files; choose another --out"):
         RunFolder.create(tmp_path)
-    with pytest.raises(PencilError, match="could not be written: Not a directory"):
+    with pytest.raises(PencilError, match=r"could not be written: Not a directory"):
         RunFolder.create(file / "run")
     assert file.read_text() == "mine"
 
@@ -86,9 +86,9 @@ def test_create_accepts_an_empty_folder_and_the_remains_of_an_interrupted_create
 
 
 def test_open_refuses_what_is_no_run(tmp_path: Path) -> None:
-    with pytest.raises(PencilError, match="nowhere does not exist"):
+    with pytest.raises(PencilError, match=r"nowhere does not exist"):
         RunFolder.open(tmp_path / "nowhere")
-    with pytest.raises(PencilError, match="is not a run folder"):
+    with pytest.raises(PencilError, match=r"is not a run folder"):
         RunFolder.open(tmp_path)
     status = tmp_path / "status.json"
     status.write_text('{"format": 2, "state": "running"}')
@@ -96,7 +96,7 @@ def test_open_refuses_what_is_no_run(tmp_path: Path) -> None:
         RunFolder.open(tmp_path)
     for text in ("{", '{"state": "running"}', '{"format": 1, "state": "asleep"}'):
         status.write_text(text)
-        with pytest.raises(PencilError, match="status.json is damaged"):
+        with pytest.raises(PencilError, match=r"status.json is damaged"):
             RunFolder.open(tmp_path)
 
 

@@ -55,7 +55,7 @@ def test_resume_drops_what_came_after_its_checkpoint(tmp_path: Path) -> None:
 def test_damage_in_the_middle_is_named(tmp_path: Path) -> None:
     history = History(tmp_path / "history.jsonl")
     history.path.write_bytes(b'{"epoch": 0}\nnonsense\n{"epoch": 2}\n')
-    with pytest.raises(PencilError, match="history.jsonl is damaged .line 2 is no JSON object"):
+    with pytest.raises(PencilError, match=r"history.jsonl is damaged .line 2 is no JSON object"):
         history.read()
 
 
@@ -68,6 +68,6 @@ def test_a_failed_append_leaves_no_half_line(tmp_path: Path, monkeypatch: pytest
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", fail)
-        with pytest.raises(PencilError, match="the disk is full.*history.jsonl"):
+        with pytest.raises(PencilError, match=r"the disk is full.*history.jsonl"):
             history.append({"epoch": 1})
     assert history.path.read_bytes() == b'{"epoch": 0}\n'
