@@ -1,0 +1,45 @@
+"""The default: settings that need no knowledge of the noise and mean the same on any data.
+
+Everything is scale-free: the label step η and the anchor a do not depend on batch size or class count, and the
+network's loss is not divided by the number of classes. A label that the network confidently contradicts flips
+after about K/(2η) ≈ 8 epochs; η falls to zero over the phase, so that late mistakes do less and less.
+"""
+
+from typing import Any
+
+from pencil.recipes.facts import Facts
+
+EPOCHS = (20, 40, 20)
+RATE = 0.05
+
+
+def recipe(method: str, facts: Facts) -> dict[str, Any]:
+    """Return the default settings for a method on data of this size."""
+    epochs = _epochs(facts.num_examples)
+    settings: dict[str, Any] = {
+        "optimizer": {"batch_size": 64 if facts.num_examples < 10_000 else 128, "momentum": 0.9, "weight_decay": 5e-4}
+    }
+    if method != "pencil":
+        return settings | {"phases": {"training": {"epochs": sum(epochs), "lr": f"{RATE} ~> 0"}}}
+    return settings | {
+        "phases": {
+            "backbone": {"epochs": epochs[0], "lr": str(RATE)},
+            "labels": {"epochs": epochs[1], "lr": str(RATE)},
+            "tuning": {"epochs": epochs[2], "lr": f"{RATE} ~> 0"},
+        },
+        "options": {
+            "compatibility": "code",
+            "anchor": 0.5,
+            "entropy_weight": 0.4,
+            "label_step": "0.6 -> 0",
+            "init_scale": 0.0,
+            "divide_by_classes": False,
+        },
+    }
+
+
+def _epochs(num_examples: int) -> tuple[int, int, int]:
+    # Labels need epochs, not steps, to move; large data gets fewer of them, but never too few to flip a label.
+    factor = 1.0 if num_examples <= 100_000 else max(0.5, (100_000 / num_examples) ** 0.25)
+    backbone, labels, tuning = (round(epochs * factor) for epochs in EPOCHS)
+    return backbone, labels, tuning

@@ -1,0 +1,13 @@
+"""What a recipe may know of the data: sizes, never truth."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Sizes of the training data."""
+
+    num_examples: int
+    num_classes: int
+    kind: str
+    """images or rows."""

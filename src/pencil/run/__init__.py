@@ -1,0 +1,9 @@
+"""The composition root: settings and data become a run folder and a result."""
+
+from pencil.run.fit import fit
+from pencil.run.plan import Plan, plan
+from pencil.run.predict import Predictions, predict_run
+from pencil.run.result import Result
+from pencil.run.session import Progress
+
+__all__ = ["Plan", "Predictions", "Progress", "Result", "fit", "plan", "predict_run"]

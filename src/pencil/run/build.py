@@ -1,0 +1,134 @@
+"""Builds the engine for a plan on this machine."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from pencil.config import HardwareSettings
+from pencil.data.augment import Prepare
+from pencil.data.dataset import Examples, Inputs
+from pencil.engine import Engine, Feed, ResidentFeed, State, StreamingFeed, Watched
+from pencil.engine.evaluate import Evaluator
+from pencil.run.plan import Plan
+from pencil.runtime import Precision, choose_device, choose_precision, use_threads
+from pencil.table import ExampleTable
+
+RESIDENT_SHARE = 0.5
+"""Share of the free memory that data may take on the device."""
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Where a run computes."""
+
+    device: torch.device
+    precision: Precision
+    threads: int
+
+
+def choose_machine(hardware: HardwareSettings) -> Machine:
+    """Set up device, precision and threads."""
+    device = choose_device(hardware.device)
+    if device.type == "cuda":
+        torch.backends.cudnn.benchmark = True
+    return Machine(device, choose_precision(hardware.precision, device), use_threads(hardware.threads))
+
+
+def build_engine(plan: Plan, machine: Machine) -> tuple[Engine, list[str]]:
+    """Make network, table, optimizer and feeds; return the engine and lines for the log."""
+    dataset, hardware, device = plan.dataset, plan.settings.hardware, machine.device
+    torch.manual_seed(plan.network_seed)
+    model = plan.new_network().to(device=device, dtype=machine.precision.dtype)
+    if dataset.preparation.kind == "images" and device.type == "cuda":
+        model = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    batch_size = min(plan.settings.optimizer.batch_size, len(dataset.train))
+    steps = -(-len(dataset.train) // batch_size)
+    state = State(
+        model, plan.method.to(device), _table(plan, machine), plan.settings.optimizer, device, steps
+    )
+    prepare = Prepare(dataset.preparation, plan.settings.seed).to(device)
+    resident, line = _fits(dataset.train.inputs, device, hardware.resident)
+    feed: Feed = (
+        ResidentFeed(dataset.train.inputs, device)
+        if resident
+        else StreamingFeed(dataset.train.inputs, device, batch_size, hardware.workers)
+    )
+
+    def evaluator(inputs: Inputs) -> Evaluator:
+        return Evaluator(inputs, prepare, machine.precision, device, resident=_fits(inputs, device, hardware.resident)[0])
+
+    watched = {
+        name: Watched(evaluator(examples.inputs), _labels(examples, device))
+        for name, examples in (("held_out", dataset.held_out), ("test", dataset.test))
+        if examples is not None
+    }
+    engine = Engine(
+        state=state,
+        phases=plan.phases,
+        feed=feed,
+        prepare=prepare,
+        precision=machine.precision,
+        batch_size=batch_size,
+        seed=plan.settings.seed,
+        new_network=plan.new_network,
+        train_evaluator=evaluator(dataset.train.inputs),
+        watched=watched,
+        captured=device.type == "cuda" and hardware.compile,
+    )
+    return engine, [line]
+
+
+def _table(plan: Plan, machine: Machine) -> ExampleTable:
+    train, device = plan.dataset.train, machine.device
+
+    def on_device(values: NDArray[np.generic] | None) -> torch.Tensor | None:
+        return None if values is None else torch.from_numpy(np.ascontiguousarray(values)).to(device)
+
+    given = on_device(train.given)
+    assert given is not None
+    return ExampleTable.start(
+        given,
+        plan.dataset.num_classes,
+        scale=plan.method.label_scale,
+        distribution_NC=on_device(train.distribution),
+        trusted_N=on_device(train.trusted),
+        clean_N=on_device(train.clean),
+        dtype=machine.precision.dtype,
+    )
+
+
+def _labels(examples: Examples, device: torch.device) -> torch.Tensor:
+    return torch.from_numpy(np.ascontiguousarray(examples.given)).to(device)
+
+
+def _fits(inputs: Inputs, device: torch.device, asked: str) -> tuple[bool, str]:
+    """Decide whether inputs live on the device; the line says why."""
+    size = _bytes(inputs)
+    if size is None:
+        return False, "data is read example by example, as the dataset gives it."
+    if asked != "auto":
+        held = asked == "yes"
+        return held, f"data ({size / 2**20:.0f} MiB) is {'held on the device' if held else 'streamed'}, as asked."
+    free = _free_memory(device)
+    held = size <= RESIDENT_SHARE * free
+    how = "held on" if held else "streamed to"
+    return held, f"data ({size / 2**20:.0f} MiB) is {how} {device}, which has {free / 2**30:.1f} GiB free."
+
+
+def _bytes(inputs: Inputs) -> int | None:
+    if inputs.array is None:
+        return None
+    one = inputs.read(np.zeros(1, dtype=np.int64))
+    return int(one.nbytes) * len(inputs)
+
+
+def _free_memory(device: torch.device) -> int:
+    if device.type == "cuda":
+        return int(torch.cuda.mem_get_info(device)[0])
+    try:
+        with open("/proc/meminfo", encoding="ascii") as lines:
+            return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable"))
+    except (OSError, StopIteration, ValueError):
+        return 4 * 2**30

@@ -1,0 +1,155 @@
+"""Turns what a user asked for into complete settings, prepared data and a network: all that training needs."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+from torch.utils.data import Dataset as TorchDataset
+
+from pencil import backbones, data, methods, recipes
+from pencil.config import (
+    DataSettings,
+    Schedule,
+    Settings,
+    build_record,
+    from_document,
+    merge,
+    to_document,
+)
+from pencil.data import Dataset
+from pencil.errors import PencilError
+from pencil.methods import Method
+from pencil.runtime import seed_for
+from pencil.types import Phase
+
+Document = Mapping[str, Any]
+DEFAULT_METHOD = "pencil"
+DEFAULT_RECIPE = "auto"
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """A run before its first step."""
+
+    settings: Settings
+    dataset: Dataset
+    method: Method
+    phases: tuple[Phase, ...]
+    warnings: tuple[str, ...] = ()
+
+    def new_network(self) -> nn.Module:
+        """Make the run's network, newly initialised from torch's current random numbers."""
+        s = self.settings
+        return backbones.create(s.backbone, self.dataset.preparation.spec, self.dataset.num_classes, s.backbone_options)
+
+    @property
+    def epochs(self) -> int:
+        return sum(phase.epochs for phase in self.phases)
+
+    @property
+    def network_seed(self) -> int:
+        return seed_for(self.settings.seed, "network")
+
+
+def plan(
+    source: Any,
+    asked: Document,
+    *,
+    epochs: Sequence[int] | None = None,
+    download: bool = False,
+    cache_dir: Path | None = None,
+) -> Plan:
+    """Read the data, fill in the recipe under what the user asked for, and make the method."""
+    asked = _with_source(source, asked)
+    data_settings = build_record(DataSettings, asked.get("data", {}), "data.")
+    seed = int(asked.get("seed", 0))
+    dataset = _dataset(source, data_settings, seed, download=download, cache_dir=cache_dir)
+    method_name = str(asked.get("method") or DEFAULT_METHOD)
+    facts = recipes.Facts(len(dataset.train), dataset.num_classes, dataset.preparation.kind)
+    recipe = recipes.resolve(str(asked.get("recipe") or DEFAULT_RECIPE), method_name, facts)
+    document = merge(recipe, {k: v for k, v in asked.items() if v not in ("", None)}, {"method": method_name})
+    if epochs is not None:
+        document = _with_epochs(document, epochs, methods.kind(method_name))
+    settings, warning = _with_backbone(from_document(_one_spelling(document, asked)), dataset)
+    method = methods.create(method_name, settings.options, dataset.num_classes)
+    return Plan(settings, dataset, method, method.phases(settings.phases), (warning,) if warning else ())
+
+
+def _with_source(source: Any, asked: Document) -> Document:
+    if source is None:
+        return asked
+    name = str(source) if isinstance(source, (str, Path)) else f"<{type(source).__name__}>"
+    return merge(asked, {"data": {"source": name}})
+
+
+def _dataset(source: Any, settings: DataSettings, seed: int, *, download: bool, cache_dir: Path | None) -> Dataset:
+    if source is None or isinstance(source, (str, Path)):
+        return data.load(settings, seed=seed, download=download, cache_dir=cache_dir)
+    if isinstance(source, tuple) and len(source) == 2:
+        source = data.from_arrays(*source)
+    elif isinstance(source, TorchDataset):
+        source = data.from_torch(source)
+    if not isinstance(source, Dataset):
+        raise PencilError(
+            f"cannot train on a {type(source).__name__}; give a path, (x, y) arrays, a torch dataset of (x, y) or a "
+            f"pencil.data.Dataset."
+        )
+    return data.prepare(source, settings, seed=seed)
+
+
+def _with_epochs(document: Document, epochs: Sequence[int], kind: type[Method]) -> Document:
+    """Give the phases other lengths; their schedules stretch with them."""
+    names = kind.phase_names
+    if len(epochs) != len(names):
+        raise PencilError(
+            f"--epochs has {len(epochs)} numbers, but {document['method']} has {len(names)} phases: {', '.join(names)}."
+        )
+    phases, options = {}, {}
+    for name, count in zip(names, epochs, strict=True):
+        was = document.get("phases", {}).get(name, {"epochs": count, "lr": "0.1"})
+        factor = count / was["epochs"] if was["epochs"] else 1.0
+        phases[name] = {"epochs": count, "lr": str(Schedule.parse(was["lr"]).stretched(factor))}
+        for option in kind.phase_schedules.get(name, ()):
+            if document.get("options", {}).get(option) is not None:
+                options[option] = str(Schedule.parse(document["options"][option]).stretched(factor))
+    return merge(document, {"phases": phases, "options": options})
+
+
+SPELLINGS = (("label_lr", "label_step"), ("compatibility_weight", "anchor"))
+
+
+def _one_spelling(document: Document, asked: Document) -> Document:
+    """Where the user gives one spelling of a setting, drop the recipe's other spelling of it."""
+    options = dict(document.get("options", {}))
+    mine = asked.get("options", {})
+    for one, other in (*SPELLINGS, *(pair[::-1] for pair in SPELLINGS)):
+        if one in mine and other not in mine:
+            options.pop(other, None)
+    return {**document, "options": options}
+
+
+def _with_backbone(settings: Settings, dataset: Dataset) -> tuple[Settings, str | None]:
+    if settings.backbone:
+        return settings, None
+    photographs = bool(dataset.facts.get("photographs"))
+    name, warning = backbones.default(dataset.default_backbone, dataset.preparation.spec, photographs=photographs)
+    return replace(settings, backbone=name), warning
+
+
+def differing(before: Settings, after: Document) -> list[str]:
+    """List the settings that a document gives another value than a run was started with; hardware may differ."""
+    found: list[str] = []
+
+    def compare(old: Document, new: Document, path: str) -> None:
+        for key, value in new.items():
+            if not path and key == "hardware":
+                continue
+            if isinstance(value, Mapping) and isinstance(old.get(key, {}), Mapping):
+                compare(old.get(key, {}), value, f"{path}{key}.")
+            elif str(old.get(key)) != str(value) and value not in ("", None):
+                found.append(f"{path}{key}")
+
+    compare(to_document(before), after, "")
+    return found

@@ -1,0 +1,54 @@
+"""What a run gives back in Python."""
+
+import tempfile
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from torch import nn
+
+from pencil.results.read import Run, read_run
+
+
+@dataclass(eq=False)
+class Result:
+    """A trained network and the labels it believes; everything else is in the run folder."""
+
+    model: nn.Module
+    """The trained network, in evaluation mode; it takes prepared inputs (see preprocessing.json)."""
+    folder: Path
+    kept: tempfile.TemporaryDirectory[str] | None = field(default=None, repr=False)
+    """Keeps a run folder that nobody named alive as long as the result."""
+
+    @cached_property
+    def run(self) -> Run:
+        return read_run(self.folder)
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """The fields of result.json."""
+        return self.run.result
+
+    @property
+    def labels(self) -> pa.Table:
+        """One row an example: given, corrected, confidence, quality, decision, …"""
+        return self.run.labels
+
+    @property
+    def label_distributions(self) -> NDArray[np.float32]:
+        """[n, C] y^d of each example, in the order of `labels`."""
+        return self.run.distributions
+
+    @property
+    def corrected_labels(self) -> NDArray[np.int64]:
+        """[n] the class believed of each example."""
+        return np.asarray(self.labels["corrected"]).astype(np.int64)
+
+    @property
+    def history(self) -> list[dict[str, Any]]:
+        """One record an epoch."""
+        return self.run.history

@@ -1,0 +1,104 @@
+"""One sitting of training on a run folder: history, checkpoints, progress and requests to stop."""
+
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pencil.engine import EpochRecord
+from pencil.results.checkpoint_store import CheckpointStore
+from pencil.results.history import History
+
+
+class Progress(Protocol):
+    """Shows a person how training goes."""
+
+    def stepped(self, epoch: int, step: int, steps: int) -> None:
+        """A step was taken."""
+
+    def epoch_done(self, record: EpochRecord) -> None:
+        """An epoch is complete."""
+
+    def note(self, line: str) -> None:
+        """A line for the log."""
+
+
+class Silent:
+    """Shows nothing."""
+
+    def stepped(self, epoch: int, step: int, steps: int) -> None:
+        """Shows nothing."""
+
+    def epoch_done(self, record: EpochRecord) -> None:
+        """Shows nothing."""
+
+    def note(self, line: str) -> None:
+        """Shows nothing."""
+
+
+@dataclass
+class Session:
+    """Connects the engine with the run folder and the display."""
+
+    history: History
+    checkpoints: CheckpointStore
+    progress: Progress
+    checkpoint_seconds: float
+    stopping: threading.Event = field(default_factory=threading.Event)
+    received: int = 0
+    """Number of the signal that asked to stop."""
+    last_save: float = field(default_factory=time.monotonic)
+
+    def stepped(self, epoch: int, step: int, steps: int) -> None:
+        self.progress.stepped(epoch, step, steps)
+
+    def epoch_done(self, record: EpochRecord) -> None:
+        self.history.append(record)
+        self.progress.epoch_done(record)
+
+    def checkpoint_due(self, *, phase_end: bool) -> bool:
+        return phase_end or time.monotonic() - self.last_save >= self.checkpoint_seconds
+
+    def save(self, tensors: dict[str, NDArray[np.generic]], meta: dict[str, Any]) -> None:
+        self.checkpoints.save(tensors, meta)
+        self.last_save = time.monotonic()
+
+    def stop_requested(self) -> bool:
+        return self.stopping.is_set()
+
+    def note(self, line: str) -> None:
+        self.progress.note(line)
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """Take Ctrl-C and SIGTERM as a request to save and stop; a second one stops at once."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+
+        def request(number: int, frame: Any) -> None:
+            self.received = number
+            if self.stopping.is_set():
+                _restore(before)
+                raise KeyboardInterrupt
+            self.stopping.set()
+            self.note("stopping after this step; a checkpoint is being saved …")
+
+        for number in before:
+            signal.signal(number, request)
+        try:
+            yield
+        finally:
+            _restore(before)
+
+
+def _restore(handlers: dict[signal.Signals, Callable[..., Any] | int | None]) -> None:
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
