@@ -43,13 +43,21 @@ def default(dataset_default: str, spec: InputSpec, *, photographs: bool) -> tupl
 
 
 def _check_options(name: str, build: Any, options: Mapping[str, Any]) -> None:
-    parameters = inspect.signature(build).parameters.values()
-    if any(p.kind is p.VAR_KEYWORD for p in parameters):
-        return
-    known = [p.name for p in list(parameters)[2:]]
-    for option in options:
-        if option not in known:
+    parameters = list(inspect.signature(build).parameters.values())
+    open_ended = any(p.kind is p.VAR_KEYWORD for p in parameters)
+    known = {p.name: p.default for p in parameters[2:] if p.kind is not p.VAR_KEYWORD}
+    for option, value in options.items():
+        if option not in known and not open_ended:
             raise PencilError(f'the backbone {name} has no option "{option}".{did_you_mean(option, known)}')
+        _check_type(name, option, value, known.get(option))
+
+
+def _check_type(name: str, option: str, value: Any, default: Any) -> None:
+    """Refuse a text where the default is a whole number, and so on."""
+    kinds = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
+    wanted = type(default)
+    if wanted in kinds and type(value) is not wanted and not (wanted is float and type(value) is int):
+        raise PencilError(f"the option {option} of the backbone {name} is {value!r}; give {kinds[wanted]}.")
 
 
 def _from_timm(name: str, spec: InputSpec, num_classes: int, options: Mapping[str, Any]) -> nn.Module:

@@ -34,10 +34,15 @@ def read(path: Path) -> Tensors:
             return load_file(path)
         found = torch.load(path, map_location="cpu", weights_only=True)
     except (SafetensorError, OSError, ValueError, RuntimeError, EOFError, KeyError, UnpicklingError) as error:
-        raise PencilError(f"the weights file {path} cannot be read: {str(error).splitlines()[0]}") from error
+        raise PencilError(f"the weights file {path} cannot be read: {_first_line(error)}") from error
     if not isinstance(found, Mapping) or not all(isinstance(value, Tensor) for value in found.values()):
         raise PencilError(f"the weights file {path} holds no plain state dict of names and tensors.")
     return found
+
+
+def _first_line(error: Exception) -> str:
+    # Torch's own messages go on to recommend unsafe loading.
+    return next(iter(str(error).splitlines()), type(error).__name__)
 
 
 def _classifier(own: Tensors, prefix: str) -> list[str]:

@@ -1,0 +1,116 @@
+"""What every backbone promises, and the sizes that the paper's networks have."""
+
+import pytest
+import torch
+from torch import nn
+
+from pencil import backbones, plugins
+from pencil.types import InputSpec
+
+NAMES = plugins.names("pencil.backbones")
+SMALL = InputSpec("images", (3, 32, 32))
+ROWS = InputSpec("rows", (20,))
+
+
+def count(network: nn.Module) -> int:
+    return sum(parameter.numel() for parameter in network.parameters())
+
+
+def test_all_backbones_are_found() -> None:
+    assert {"mlp", "preact_resnet18", "preact_resnet32", "resnet34", "resnet50", "small_cnn"} <= set(NAMES)
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "num_classes", "parameters"),
+    [
+        # Stem 864; stages 92 800, 353 472 and 1 411 456, the latter two with a projection; final norm 256;
+        # classifier 1 290.
+        ("preact_resnet32", (3, 32, 32), 10, 1_860_138),
+        # The published ResNet-34 has 21 797 672 at 1000 classes; less 7 680 in the stem and 461 700 in the classifier.
+        ("resnet34", (3, 32, 32), 100, 21_328_292),
+        # The published number of torchvision's resnet50.
+        ("resnet50", (3, 64, 64), 1000, 25_557_032),
+        # 20·256 + 256, 256·256 + 256 and 256·4 + 4.
+        ("mlp", (20,), 4, 72_196),
+    ],
+)
+def test_parameter_count(name: str, shape: tuple[int, ...], num_classes: int, parameters: int) -> None:
+    spec = InputSpec("rows" if len(shape) == 1 else "images", shape)
+    assert count(backbones.create(name, spec, num_classes)) == parameters
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("channels", [1, 3])
+def test_gives_one_logit_a_class(name: str, channels: int) -> None:
+    network = backbones.create(name, InputSpec("images", (channels, 40, 32)), 7)
+    assert network(torch.randn(2, channels, 40, 32)).shape == (2, 7)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_small_step_downhill_lowers_the_loss(name: str) -> None:
+    torch.manual_seed(0)
+    network = backbones.create(name, SMALL, 5)
+    x, y = torch.randn(4, 3, 32, 32), torch.arange(4)
+    before = nn.functional.cross_entropy(network(x), y)
+    before.backward()
+    gradients = [parameter.grad for parameter in network.parameters()]
+    assert all(gradient is not None and gradient.abs().sum() > 0 for gradient in gradients)
+    torch.optim.SGD(network.parameters(), lr=1e-3).step()
+    assert nn.functional.cross_entropy(network(x), y) < before
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_same_seed_same_weights(name: str) -> None:
+    def weights(seed: int) -> torch.Tensor:
+        torch.manual_seed(seed)
+        return nn.utils.parameters_to_vector(backbones.create(name, SMALL, 5).parameters())
+
+    first = weights(3)
+    assert torch.equal(first, weights(3))
+    assert not torch.equal(first, weights(4))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_memory_format_does_not_change_the_answer(name: str) -> None:
+    torch.manual_seed(0)
+    network = backbones.create(name, SMALL, 5).double().eval()
+    x = torch.randn(2, 3, 32, 32, dtype=torch.float64)
+    expected = network(x)
+    network = network.to(memory_format=torch.channels_last)
+    torch.testing.assert_close(network(x.to(memory_format=torch.channels_last)), expected)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_forward_is_one_graph(name: str) -> None:
+    network = backbones.create(name, SMALL, 5)
+    x = torch.randn(2, 3, 32, 32)
+    explanation = torch._dynamo.explain(network)(x)
+    assert explanation.graph_break_count == 0
+
+
+@pytest.mark.parametrize("side", [8, 12, 28, 32, 64])
+def test_small_cnn_ends_on_at_most_four_pixels_a_side(side: int) -> None:
+    network = backbones.create("small_cnn", InputSpec("images", (1, side, side)), 10)
+    features = network.get_submodule("blocks")(torch.zeros(1, 1, side, side))
+    assert 1 < features.shape[-1] <= 4
+
+
+def test_small_cnn_learns_the_digits_within_seconds() -> None:
+    from sklearn.datasets import load_digits
+
+    digits = load_digits()
+    x = torch.tensor(digits.images, dtype=torch.float32)[:, None] / 8 - 1
+    y = torch.tensor(digits.target)
+    torch.manual_seed(0)
+    order = torch.randperm(len(y))
+    train, test = order[:1400], order[1400:]
+    network = backbones.create("small_cnn", InputSpec("images", (1, 8, 8)), 10)
+    optimizer = torch.optim.SGD(network.parameters(), lr=0.05, momentum=0.9)
+    for _ in range(5):
+        for rows in train.split(64):
+            optimizer.zero_grad()
+            nn.functional.cross_entropy(network(x[rows]), y[rows]).backward()
+            optimizer.step()
+    network.eval()
+    assert (network(x[test]).argmax(1) == y[test]).float().mean() > 0.95
