@@ -41,6 +41,11 @@ class RunFolder:
 
     path: Path
 
+    @staticmethod
+    def check_free(path: str | Path) -> None:
+        """Refuse a path where no new run folder can be made, before any work is done for it."""
+        _refuse_occupied(Path(path))
+
     @classmethod
     def create(cls, path: str | Path, *, parent: str | None = None) -> RunFolder:
         """Make a new run folder at a path that does not exist yet or is an empty folder."""
