@@ -10,10 +10,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from pencil import quality
 from pencil.data.dataset import Examples, Selection
 from pencil.engine import Engine
 from pencil.engine.evaluate import Evaluator
+from pencil.quality.decide import decide
+from pencil.quality.noise import estimate_noise
+from pencil.quality.score import Scores, score
 from pencil.results import documents, environment, labels_table, summary
 from pencil.results.arrays import write_arrays
 from pencil.results.folder import RunFolder
@@ -61,7 +63,7 @@ def write_description(plan: Plan, folder: RunFolder) -> None:
     )
 
 
-def _label_rows(engine: Engine, plan: Plan) -> tuple[pa.Table, NDArray[np.float32], quality.Scores]:
+def _label_rows(engine: Engine, plan: Plan) -> tuple[pa.Table, NDArray[np.float32], Scores]:
     dataset = plan.dataset
     sets = [(dataset.train, _trained(engine), "train")]
     if dataset.held_out is not None:
@@ -77,10 +79,7 @@ def _label_rows(engine: Engine, plan: Plan) -> tuple[pa.Table, NDArray[np.float3
     given = column([e.given for e, _, _ in sets])
     trusted = column([np.zeros(len(e), bool) if e.trusted is None else e.trusted for e, _, _ in sets])
     clean = column([np.full(len(e), -1) if e.clean is None else e.clean for e, _, _ in sets])
-    scores = quality.score(
-        believed.distribution, given, mean_prediction=believed.mean_prediction
-    )
-    decision = quality.decide(scores, given, trusted=trusted)
+    scores = score(believed.distribution, believed.mean_prediction, given)
     table = labels_table.build_labels(
         class_names=dataset.class_names,
         ids=column([e.ids for e, _, _ in sets]),
@@ -92,7 +91,7 @@ def _label_rows(engine: Engine, plan: Plan) -> tuple[pa.Table, NDArray[np.float3
         network=believed.network,
         changed_at=believed.changed_at,
         num_changes=believed.num_changes,
-        decision=decision,
+        decision=decide(scores, given, trusted=trusted),
         split=column([np.full(len(e), name) for e, _, name in sets]),
         clean=clean,
     )
@@ -144,7 +143,7 @@ def _summary(
     machine: Machine,
     history: list[dict[str, Any]],
     table: pa.Table,
-    scores: quality.Scores,
+    scores: Scores,
 ) -> summary.Summary:
     settings, dataset = plan.settings, plan.dataset
     given, clean = (
@@ -162,7 +161,7 @@ def _summary(
         label_accuracy=_label_accuracy(table, clean),
         num_changed=int(((scores.corrected != given) & (given >= 0)).sum()),
         num_suspect=sum(d != "keep" for d in table["decision"].to_pylist()),
-        estimated_noise_rate=quality.noise_rate(given, scores.corrected),
+        estimated_noise_rate=estimate_noise(given, scores.corrected, dataset.num_classes).rate,
         seconds=engine.seconds,
         images_per_second=len(history) * len(dataset.train) / steady,
         environment=environment.environment(

@@ -1,0 +1,25 @@
+"""Train on partly wrong labels; get a robust network and corrected labels from one run."""
+
+import importlib
+from typing import Any
+
+__version__ = "0.1.0"
+
+# Loaded on first use, so that `import pencil` costs nothing and does not need torch.
+_LAZY = {
+    "fit": "pencil.run",
+    "Result": "pencil.run",
+    "PencilError": "pencil.errors",
+    "losses": "pencil.losses",
+    "data": "pencil.data",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module 'pencil' has no attribute {name!r}")
+    module = importlib.import_module(_LAZY[name])
+    return module if module.__name__ == f"pencil.{name}" else getattr(module, name)
+
+
+__all__ = ["PencilError", "Result", "__version__", "data", "fit", "losses"]
