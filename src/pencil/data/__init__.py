@@ -6,6 +6,7 @@ from pencil.data.identity import fingerprint
 from pencil.data.load import load, read
 from pencil.data.prepare import prepare
 from pencil.data.request import Request
+from pencil.data.torch_dataset import from_torch
 
 __all__ = [
     "UNLABELLED",
@@ -18,6 +19,7 @@ __all__ = [
     "Selection",
     "fingerprint",
     "from_arrays",
+    "from_torch",
     "load",
     "prepare",
     "read",

@@ -20,7 +20,13 @@ _BY_CONTENT = {
     "noisy_label_kv.txt": "clothing1m",
     "data_batch_1.bin": "cifar10",
     "data_batch_1": "cifar10",
+    "cifar-10-batches-bin": "cifar10",
+    "cifar-10-batches-py": "cifar10",
     "fine_label_names.txt": "cifar100",
+    "meta": "cifar100",
+    "cifar-100-binary": "cifar100",
+    "cifar-100-python": "cifar100",
+    "CUB_200_2011": "cub200",
 }
 
 
@@ -72,7 +78,7 @@ def _resolve(settings: DataSettings) -> tuple[str, Path | None]:
 
 def _folder_kind(path: Path) -> str:
     for marker, name in _BY_CONTENT.items():
-        if (path / marker).is_file():
+        if (path / marker).exists():
             return name
     return "image_folder"
 

@@ -107,8 +107,14 @@ def inject(dataset: Dataset, spec: str, *, seed: int) -> Dataset:
         "convention": noise.convention,
         "measured_percent": round(100 * changed / max(labelled, 1), 4),
     }
+    if _is_number(noise.argument):
+        record["rate"] = float(noise.argument)
     facts = {**dataset.facts, "noise": record, "transition": noise.transition.tolist()}
     return replace(dataset, train=train, held_out=held_out, facts=facts)
+
+
+def _is_number(text: str) -> bool:
+    return text.replace(".", "", 1).isdigit()
 
 
 def _contaminate(examples: Examples, noise: Noise, rng: np.random.Generator) -> tuple[Examples, int, int]:

@@ -1,0 +1,37 @@
+"""CUB-200-2011: 11,788 photographs of 200 kinds of birds, in the folder its authors publish."""
+
+from pathlib import Path
+
+import numpy as np
+
+from pencil.data import image_files
+from pencil.data.dataset import Dataset, Examples
+from pencil.data.lists import read_numbers, read_pairs
+from pencil.data.request import Request
+from pencil.errors import PencilError
+
+_FOLDER = "CUB_200_2011"
+
+
+def read(request: Request) -> Dataset:
+    """Read the folder CUB_200_2011, or the one that holds it, with the published training and test sets."""
+    request.check_options("cub200", image_files.OPTIONS)
+    root = request.existing("cub200")
+    root = root / _FOLDER if (root / _FOLDER).is_dir() else root
+    classes = tuple(read_pairs(root / "classes.txt").values())
+    paths = read_pairs(root / "images.txt")
+    labels = read_numbers(root / "image_class_labels.txt", len(classes), first=1)
+    in_train = read_numbers(root / "train_test_split.txt", 2)
+    for key in paths:
+        if key not in labels or key not in in_train:
+            raise PencilError(f"{root}: image {key} has no class or no set; unpack the dataset again.")
+    # Training images first, so that each set is one run of the decoded file.
+    order = sorted(paths, key=lambda key: (not in_train[key], int(key)))
+    names = [paths[key] for key in order]
+    files = [root / "images" / Path(name) for name in names]
+    inputs, preparation, _, facts = image_files.read_images(files, names, request, size=256, pretrained=True)
+    targets = np.array([labels[key] for key in order], dtype=np.int64)
+    ids, cut = np.array(names, dtype=np.str_), sum(in_train[key] for key in order)
+    train = Examples(inputs.part(0, cut), ids[:cut], targets[:cut], clean=targets[:cut])
+    test = Examples(inputs.part(cut, len(ids)), ids[cut:], targets[cut:], clean=targets[cut:])
+    return Dataset("cub200", classes, train, preparation, test=test, default_backbone="resnet50", facts=facts)

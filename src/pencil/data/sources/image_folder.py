@@ -1,0 +1,93 @@
+"""A folder of images, one folder for each class.
+
+photos/cat/1.jpg                                   one set
+photos/train/cat/1.jpg, photos/test/…, photos/val/…   sets of their own; `val` is kept apart, never trained on
+"""
+
+from pathlib import Path
+
+import numpy as np
+
+from pencil.data import image_files
+from pencil.data.dataset import Dataset, Examples
+from pencil.data.request import Request
+from pencil.errors import PencilError, did_you_mean
+
+_SETS = {
+    "train": "train",
+    "training": "train",
+    "val": "held_out",
+    "valid": "held_out",
+    "validation": "held_out",
+    "test": "test",
+}
+_ORDER = ("train", "held_out", "test")
+_NOT_DATA = {"thumbs.db", "desktop.ini"}
+
+
+def read(request: Request) -> Dataset:
+    """Read every file under a class's folder, nested folders too; class and file names are sorted."""
+    request.check_options("image_folder", image_files.OPTIONS)
+    root = request.existing("image_folder")
+    if not root.is_dir():
+        raise PencilError(f"{root} is a file; give the folder that holds a folder for each class.")
+    folders = _set_folders(root)
+    classes = tuple(folder.name for folder in _subfolders(folders["train"]))
+    if not classes:
+        raise PencilError(
+            f"{folders['train']} holds no folders; put the images of each class into a folder of its own."
+        )
+    listed = {name: _list_set(folder, classes, name) for name, folder in folders.items()}
+    entries = [entry for name in _ORDER for entry in listed.get(name, [])]
+    ids = [path.relative_to(root).as_posix() for path, _ in entries]
+    inputs, preparation, backbone, facts = image_files.read_images([path for path, _ in entries], ids, request)
+    sets, start = {}, 0
+    for name in _ORDER:
+        if name in listed:
+            stop = start + len(listed[name])
+            labels = np.array([label for _, label in listed[name]], dtype=np.int64)
+            sets[name] = Examples(inputs.part(start, stop), np.array(ids[start:stop], dtype=np.str_), labels)
+            start = stop
+    return Dataset(
+        name=root.resolve().name, class_names=classes, preparation=preparation, default_backbone=backbone,
+        facts=facts, train=sets["train"], held_out=sets.get("held_out"), test=sets.get("test"),
+    )  # fmt: skip
+
+
+def _subfolders(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))
+
+
+def _set_folders(root: Path) -> dict[str, Path]:
+    """Find train, val and test; where any folder has another name they are all classes."""
+    found = _subfolders(root)
+    sets = {_SETS[folder.name.lower()]: folder for folder in found if folder.name.lower() in _SETS}
+    if len(sets) == len(found) and "train" in sets and _subfolders(sets["train"]):
+        return sets
+    return {"train": root}
+
+
+def _list_set(folder: Path, classes: tuple[str, ...], name: str) -> list[tuple[Path, int]]:
+    """Return every file of a set with its class."""
+    entries = []
+    for subfolder in _subfolders(folder):
+        if subfolder.name not in classes:
+            remedy = did_you_mean(subfolder.name, classes)
+            raise PencilError(f"{subfolder} is the folder of no training class.{remedy}")
+        files = _files(subfolder)
+        if not files and name == "train":
+            raise PencilError(f"{subfolder} holds no images; fill it or remove it.")
+        entries += [(file, classes.index(subfolder.name)) for file in files]
+    if not entries:
+        raise PencilError(f"{folder} holds no images; fill it or remove it.")
+    return entries
+
+
+def _files(folder: Path) -> list[Path]:
+    inside = [path for path in folder.rglob("*") if path.is_file()]
+    wanted = [path for path in inside if not _is_hidden(path.relative_to(folder))]
+    return sorted(wanted, key=lambda path: path.relative_to(folder).as_posix())
+
+
+def _is_hidden(path: Path) -> bool:
+    return any(part.startswith(".") for part in path.parts) or path.name.lower() in _NOT_DATA

@@ -1,0 +1,49 @@
+"""Arrays in one NumPy file: `x` and `y`, with `x_test`, `y_test`, `clean`, `trusted`, `ids`, `class_names` if there."""
+
+import zipfile
+from typing import Any
+
+import numpy as np
+
+from pencil.data.arrays import from_arrays
+from pencil.data.dataset import Dataset
+from pencil.data.request import Request
+from pencil.errors import PencilError, did_you_mean
+
+_OTHER_NAMES = {"x": "x_train", "y": "y_train"}
+_OPTIONAL = ("clean", "trusted", "ids", "class_names")
+
+
+def read(request: Request) -> Dataset:
+    """Read a file that numpy.savez wrote; objects in it are refused, as they could run code."""
+    request.check_options("npz", ())
+    path = request.existing("npz")
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+    except (ValueError, OSError, EOFError, AttributeError, zipfile.BadZipFile) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise PencilError(f"{path} cannot be read ({reason}); write plain arrays with numpy.savez.") from error
+    try:
+        return from_arrays(_wanted(arrays, "x"), _wanted(arrays, "y"), name=path.stem, **_optional(arrays))
+    except PencilError as error:
+        raise PencilError(f"{path}: {error}") from error
+
+
+def _wanted(arrays: dict[str, Any], name: str) -> Any:
+    for key in (name, _OTHER_NAMES[name]):
+        if key in arrays:
+            return arrays[key]
+    raise PencilError(f'there is no array "{name}".{did_you_mean(name, arrays)}')
+
+
+def _optional(arrays: dict[str, Any]) -> dict[str, Any]:
+    given = {name: arrays[name] for name in _OPTIONAL if name in arrays}
+    if "class_names" in given:
+        given["class_names"] = [str(name) for name in given["class_names"]]
+    if ("x_test" in arrays) != ("y_test" in arrays):
+        missing = "y_test" if "x_test" in arrays else "x_test"
+        raise PencilError(f'there is no array "{missing}"; give both x_test and y_test, or neither.')
+    if "x_test" in arrays:
+        given["test"] = (arrays["x_test"], arrays["y_test"])
+    return given

@@ -1,0 +1,143 @@
+"""Datasets from any map-style dataset of (input, label), such as PyTorch's own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pencil.data import labels
+from pencil.data.arrays import as_rows, channels_last, describe_inputs
+from pencil.data.dataset import Dataset, Examples
+from pencil.data.identity import given_ids
+from pencil.errors import PencilError
+
+_LOOKED_AT = 16
+"""Examples by which is decided whether floats reach to 1 or to 255."""
+
+
+@dataclass(frozen=True, eq=False)
+class CalledInputs:
+    """Inputs that can only be read by calling a dataset."""
+
+    dataset: Any
+    shape: tuple[int, ...]
+    """Of one example as it is given on: [H, W, C] or [d]."""
+    scale: float
+    """What brings its pixels to 0 to 255."""
+
+    def __len__(self) -> int:
+        return len(self.dataset)
+
+    @property
+    def array(self) -> None:
+        return None
+
+    def read(self, index: NDArray[np.int64]) -> NDArray[Any]:
+        kind = np.float32 if len(self.shape) == 1 else np.uint8
+        return np.stack([self._one(int(place)) for place in index]) if len(index) else np.empty((0, *self.shape), kind)
+
+    def _one(self, place: int) -> NDArray[Any]:
+        raw = _raw_input(self.dataset, place)
+        if raw.ndim == 1:
+            one: NDArray[Any] = as_rows(raw[None])[0]
+        else:
+            one = _pixels(raw, self.scale, place)
+        if one.shape != self.shape:
+            raise PencilError(
+                f"example {place} has shape {one.shape}, the first {self.shape}; give all the same shape."
+            )
+        return one
+
+
+def from_torch(
+    dataset: Any,
+    *,
+    test: Any | None = None,
+    class_names: Sequence[str] | None = None,
+    ids: Sequence[Any] | NDArray[Any] | None = None,
+    clean: Any | None = None,
+    trusted: Any | None = None,
+    name: str = "torch",
+) -> Dataset:
+    """Make a dataset that reads its inputs by calling another; labels are read once, now.
+
+    Its transforms should give uint8 images or floats from 0 to 1, neither normalised nor augmented: both are
+    done in training. Ids are the positions unless given; give your own where the order may change.
+    """
+    inputs = _inputs(dataset)
+    values, truth = _label_values(dataset), None if clean is None else labels.as_values(clean)
+    test_values = None if test is None else _label_values(test)
+    names = class_names if class_names is not None else getattr(dataset, "classes", None)
+    by_name = names is None
+    found = labels.class_names_of(*(part for part in (values, truth, test_values) if part is not None))
+    classes = found if names is None else tuple(str(one) for one in names)
+    train = _examples(inputs, values, classes, by_name, ids)
+    marks = None if trusted is None else np.asarray(trusted, dtype=np.bool_)
+    for extra, what in ((truth, "clean labels"), (marks, "trusted marks")):
+        if extra is not None and len(extra) != len(train):
+            raise PencilError(f"there are {len(extra)} {what} for {len(train)} examples; give one each.")
+    known = None if truth is None else labels.encode(truth, classes, by_name=by_name, what="clean label").given
+    train = Examples(inputs, train.ids, train.given, train.distribution, marks, known)
+    held_for_test = None if test_values is None else _examples(_inputs(test), test_values, classes, by_name, None)
+    preparation, backbone, facts = describe_inputs(inputs.read(np.zeros(1, dtype=np.int64)))
+    return Dataset(name, classes, train, preparation, test=held_for_test, default_backbone=backbone, facts=facts)
+
+
+def _examples(
+    inputs: CalledInputs, values: NDArray[Any], classes: tuple[str, ...], by_name: bool, ids: Any
+) -> Examples:
+    encoded = labels.encode(values, classes, by_name=by_name)
+    keys = given_ids(range(len(inputs)) if ids is None else ids, len(inputs))
+    return Examples(inputs, keys, encoded.given, encoded.distribution)
+
+
+def _inputs(dataset: Any) -> CalledInputs:
+    if not hasattr(dataset, "__len__") or not len(dataset):
+        raise PencilError("the dataset is empty or has no length; give a map-style dataset of (input, label).")
+    first = _raw_input(dataset, 0)
+    if first.ndim == 1:
+        return CalledInputs(dataset, first.shape, 1.0)
+    places = np.linspace(0, len(dataset) - 1, min(_LOOKED_AT, len(dataset))).astype(int)
+    floats = first.dtype.kind == "f"
+    highest = max(float(_raw_input(dataset, int(place)).max()) for place in places) if floats else 255.0
+    scale = 255.0 if floats and highest <= 1 else 1.0
+    return CalledInputs(dataset, _pixels(first, scale, 0).shape, scale)
+
+
+def _raw_input(dataset: Any, place: int) -> NDArray[Any]:
+    item = dataset[place]
+    if not isinstance(item, (tuple, list)) or len(item) < 2:
+        raise PencilError(f"example {place} is a {type(item).__name__}; the dataset must give (input, label).")
+    array = np.asarray(item[0].detach().cpu() if hasattr(item[0], "detach") else item[0])
+    if array.dtype.kind not in "biuf" or array.ndim not in (1, 2, 3):
+        raise PencilError(
+            f"the input of example {place} is {array.dtype} of shape {array.shape}; give a row or an image."
+        )
+    return array
+
+
+def _pixels(raw: NDArray[Any], scale: float, place: int) -> NDArray[np.uint8]:
+    image = raw[..., None] if raw.ndim == 2 else channels_last(raw[None])[0]
+    if image.dtype == np.uint8:
+        return np.ascontiguousarray(image)
+    scaled = image.astype(np.float64) * scale
+    if not (scaled.min() >= -0.5 and scaled.max() <= 255.5):
+        raise PencilError(
+            f"the image of example {place} reaches from {image.min():g} to {image.max():g};"
+            " give 0 to 255 or 0 to 1: leave normalising out of the dataset's transforms."
+        )
+    return np.ascontiguousarray(np.round(scaled).clip(0, 255).astype(np.uint8))
+
+
+def _label_values(dataset: Any) -> NDArray[Any]:
+    """Take labels from `targets` where the dataset keeps them so, else from each example."""
+    targets = getattr(dataset, "targets", None)
+    changed = getattr(dataset, "target_transform", None) is not None
+    if targets is not None and not changed and len(targets) == len(dataset):
+        return labels.as_values(targets)
+    found = [dataset[place][1] for place in range(len(dataset))]
+    return labels.as_values([one.detach().cpu().numpy() if hasattr(one, "detach") else one for one in found])
