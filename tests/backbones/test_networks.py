@@ -107,7 +107,7 @@ def test_small_cnn_learns_the_digits_within_seconds() -> None:
     train, test = order[:1400], order[1400:]
     network = backbones.create("small_cnn", InputSpec("images", (1, 8, 8)), 10)
     optimizer = torch.optim.SGD(network.parameters(), lr=0.05, momentum=0.9)
-    for _ in range(5):
+    for _ in range(4):
         for rows in train.split(64):
             optimizer.zero_grad()
             nn.functional.cross_entropy(network(x[rows]), y[rows]).backward()
