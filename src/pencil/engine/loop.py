@@ -138,7 +138,8 @@ class Engine:
             [
                 [phase.lr.at(moment, phase.epochs) for moment in moments],
                 [label_step.at(moment, phase.epochs) if label_step else 0.0 for moment in moments],
-            ]
+            ],
+            dtype=torch.float64,
         )
 
     def _stepper(self, phase: Phase, size: int, listener: Listener) -> Callable[[], None]:
@@ -178,6 +179,7 @@ class Engine:
             "train_accuracy": 100 * counts["correct_given"] / n,
             "agreement": 100 * counts["agreeing"] / n,
             "changed": int(counts["changed"]),
+            "relabelled": int(counts["relabelled"]),
             "nonfinite": int(counts["nonfinite"]),
         }
         if counts["label_known"]:

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-COUNTS = ("examples", "correct_given", "agreeing", "label_correct", "label_known", "changed", "nonfinite")
+COUNTS = ("examples", "correct_given", "agreeing", "label_correct", "label_known", "changed", "relabelled", "nonfinite")
 
 
 class Meters:

@@ -25,9 +25,14 @@ class Clock:
         self.step = torch.zeros(1, dtype=torch.int64, device=device)
         self.order = torch.zeros(examples, dtype=torch.int64, device=device)
         """This epoch's order of the examples."""
-        self.rates = torch.zeros(2, steps, device=device)
+        self.rates = torch.zeros(2, steps, dtype=rate_dtype(device), device=device)
         """[learning rate, label step] for each step of the epoch."""
         self.offsets = torch.arange(examples, device=device)
+
+
+def rate_dtype(device: torch.device) -> torch.dtype:
+    """Return the type of learning rates: the fused update of a GPU reads 32 bits."""
+    return torch.float64 if device.type == "cpu" else torch.float32
 
 
 @dataclass
@@ -48,7 +53,7 @@ class State:
     def __post_init__(self) -> None:
         self.clock = Clock(self.device, len(self.table), self.steps)
         self.meters = Meters(self.device)
-        self.lr = torch.zeros((), device=self.device)
+        self.lr = torch.zeros((), dtype=rate_dtype(self.device), device=self.device)
         self.optimizer = self._new_optimizer()
 
     def _new_optimizer(self) -> torch.optim.SGD:

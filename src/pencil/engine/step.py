@@ -90,6 +90,7 @@ def _counts(rows: Rows, changed: Rows, prediction_BC: Tensor, usable_B: Tensor) 
         "label_correct": ((label_B == clean_B) & (clean_B >= 0)).sum(),
         "label_known": (clean_B >= 0).sum(),
         "changed": moved_B.sum(),
+        "relabelled": ((label_B != rows["given"]) & (rows["given"] >= 0)).sum(),
         "nonfinite": (~usable_B).sum(),
     }
 

@@ -14,7 +14,7 @@ from pencil.results.folder import RunFolder
 from pencil.results.history import History
 from pencil.run.build import Machine, build_engine, choose_machine
 from pencil.run.outcome import write_description, write_outcome
-from pencil.run.plan import Plan, differing, plan
+from pencil.run.plan import Plan, differing, phase_lengths, plan
 from pencil.run.result import Result
 from pencil.run.session import Progress, Session, Silent
 
@@ -53,7 +53,7 @@ def fit(
     asked = merge(settings or {}, _named(named))
     progress = progress or Silent()
     if resume:
-        return _resume(source, asked, out, progress, download=download, cache_dir=cache_dir)
+        return _resume(source, asked, out, progress, epochs=epochs, download=download, cache_dir=cache_dir)
     kept = tempfile.TemporaryDirectory(prefix="pencil-") if out is None else None
     path = Path(kept.name) if kept else Path(str(out))
     if out is not None:
@@ -79,7 +79,14 @@ def _named(named: dict[str, Any]) -> Document:
 
 
 def _resume(
-    source: Any, asked: Document, out: str | Path | None, progress: Progress, *, download: bool, cache_dir: Path | None
+    source: Any,
+    asked: Document,
+    out: str | Path | None,
+    progress: Progress,
+    *,
+    epochs: Sequence[int] | None,
+    download: bool,
+    cache_dir: Path | None,
 ) -> Result:
     if out is None:
         raise PencilError("--resume needs the run's folder; give it with --out.")
@@ -88,6 +95,9 @@ def _resume(
         saved = read_toml(folder.config)
         if isinstance(source, (str, Path)):
             asked = merge(asked, {"data": {"source": str(source)}})
+        _refuse_unnamed_code(saved, asked, folder)
+        if epochs is not None:
+            asked = merge(asked, {"phases": phase_lengths(str(saved["method"]), epochs)})
         _refuse_other_settings(saved, asked, folder)
         hardware = merge(saved.get("hardware", {}), asked.get("hardware", {}))
         given = None if source is None or isinstance(source, (str, Path)) else source
@@ -97,6 +107,15 @@ def _resume(
         if folder.status().state == "finished":
             return _finished(prepared, folder)
         return _train(prepared, choose_machine(prepared.settings.hardware), folder, progress, None)
+
+
+def _refuse_unnamed_code(saved: Document, asked: Document, folder: RunFolder) -> None:
+    """Code that a run folder names is imported only where the user names it too."""
+    places = {"method": "--method", "backbone": "--backbone", "source": "the source", "noise": "--noise"}
+    for key, option in places.items():
+        before, now = (layer.get(key) or layer.get("data", {}).get(key) for layer in (saved, asked))
+        if ".py:" in str(before) and now != before:
+            raise PencilError(f"the run in {folder.path} uses code of its own; if you trust it, name it again: {option} {before}")
 
 
 def _refuse_other_settings(saved: Document, asked: Document, folder: RunFolder) -> None:
@@ -143,6 +162,7 @@ def _train(
     else:
         session.save(engine.state.export(), engine.meta())
     history.truncate_to(engine.epoch)
+    progress.started(prepared.phases, engine.epoch)
     folder.set_state("running")
     with session.listening():
         try:

@@ -99,15 +99,21 @@ def _dataset(source: Any, settings: DataSettings, seed: int, *, download: bool, 
     return data.prepare(source, settings, seed=seed)
 
 
-def _with_epochs(document: Document, epochs: Sequence[int], kind: type[Method]) -> Document:
-    """Give the phases other lengths; their schedules stretch with them."""
-    names = kind.phase_names
+def phase_lengths(method: str, epochs: Sequence[int]) -> dict[str, dict[str, int]]:
+    """Return the settings of the method's phases that one number of epochs for each makes."""
+    names = methods.kind(method).phase_names
     if len(epochs) != len(names):
         raise PencilError(
-            f"--epochs has {len(epochs)} numbers, but {document['method']} has {len(names)} phases: {', '.join(names)}."
+            f"--epochs has {len(epochs)} numbers, but {method} has {len(names)} phases: {', '.join(names)}."
         )
+    return {name: {"epochs": count} for name, count in zip(names, epochs, strict=True)}
+
+
+def _with_epochs(document: Document, epochs: Sequence[int], kind: type[Method]) -> Document:
+    """Give the phases other lengths; their schedules stretch with them."""
     phases, options = {}, {}
-    for name, count in zip(names, epochs, strict=True):
+    for name, length in phase_lengths(document["method"], epochs).items():
+        count = length["epochs"]
         was = document.get("phases", {}).get(name, {"epochs": count, "lr": "0.1"})
         factor = count / was["epochs"] if was["epochs"] else 1.0
         phases[name] = {"epochs": count, "lr": str(Schedule.parse(was["lr"]).stretched(factor))}

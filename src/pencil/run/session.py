@@ -3,7 +3,7 @@
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -14,10 +14,14 @@ from numpy.typing import NDArray
 from pencil.engine import EpochRecord
 from pencil.results.checkpoint_store import CheckpointStore
 from pencil.results.history import History
+from pencil.types import Phase
 
 
 class Progress(Protocol):
     """Shows a person how training goes."""
+
+    def started(self, phases: Sequence[Phase], epoch: int) -> None:
+        """Training begins, or goes on, after that many complete epochs."""
 
     def stepped(self, epoch: int, step: int, steps: int) -> None:
         """A step was taken."""
@@ -31,6 +35,9 @@ class Progress(Protocol):
 
 class Silent:
     """Shows nothing."""
+
+    def started(self, phases: Sequence[Phase], epoch: int) -> None:
+        """Shows nothing."""
 
     def stepped(self, epoch: int, step: int, steps: int) -> None:
         """Shows nothing."""
@@ -53,6 +60,7 @@ class Session:
     stopping: threading.Event = field(default_factory=threading.Event)
     received: int = 0
     """Number of the signal that asked to stop."""
+    said: bool = False
     last_save: float = field(default_factory=time.monotonic)
 
     def stepped(self, epoch: int, step: int, steps: int) -> None:
@@ -70,6 +78,10 @@ class Session:
         self.last_save = time.monotonic()
 
     def stop_requested(self) -> bool:
+        # Said here and not where the signal is handled: printing is not safe in the middle of another print.
+        if self.stopping.is_set() and not self.said:
+            self.said = True
+            self.note("stopping; a checkpoint is being saved …")
         return self.stopping.is_set()
 
     def note(self, line: str) -> None:
@@ -89,7 +101,6 @@ class Session:
                 _restore(before)
                 raise KeyboardInterrupt
             self.stopping.set()
-            self.note("stopping after this step; a checkpoint is being saved …")
 
         for number in before:
             signal.signal(number, request)

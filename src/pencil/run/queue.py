@@ -1,0 +1,142 @@
+"""Runs many configurations as separate processes, several at a time; each has its own run folder."""
+
+import contextlib
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import Any
+
+from pencil.config import write_toml
+from pencil.errors import PencilError
+from pencil.results.atomic import write_atomic
+from pencil.results.folder import RunFolder
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run: its folder and its settings, in the shape of config.toml."""
+
+    name: str
+    folder: Path
+    document: Mapping[str, Any]
+
+    @property
+    def log(self) -> Path:
+        return self.folder.with_name(self.folder.name + ".log")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a job ended."""
+
+    job: Job
+    state: str
+    """finished, failed, stopped, or skipped: it was finished before."""
+    reason: str = ""
+    """The last line of a failed job's log."""
+
+
+def run_jobs(jobs: Sequence[Job], *, parallel: int, tell: Callable[[str], None]) -> list[Outcome]:
+    """Run jobs, `parallel` at a time; finished ones are skipped, stopped ones go on, a failed one stops no other."""
+    if parallel < 1:
+        raise PencilError(f"--parallel is {parallel}; give at least 1.")
+    waiting: SimpleQueue[Job] = SimpleQueue()
+    for job in jobs:
+        waiting.put(job)
+    outcomes: dict[str, Outcome] = {}
+    children: set[subprocess.Popen[bytes]] = set()
+
+    def work() -> None:
+        with contextlib.suppress(Empty):
+            while True:
+                job = waiting.get_nowait()
+                outcomes[job.name] = outcome = _run(job, children, tell)
+                tell(f"{job.name}: {outcome.state}{': ' + outcome.reason if outcome.reason else ''}")
+
+    threads = [threading.Thread(target=work, daemon=True) for _ in range(min(parallel, len(jobs)))]
+    with _shared_gpu(parallel):
+        for thread in threads:
+            thread.start()
+        try:
+            for thread in threads:
+                thread.join()
+        except KeyboardInterrupt:
+            _stop(children, waiting)
+            for thread in threads:
+                thread.join()
+            raise
+    return [outcomes[job.name] for job in jobs if job.name in outcomes]
+
+
+def _run(job: Job, children: set[subprocess.Popen[bytes]], tell: Callable[[str], None]) -> Outcome:
+    state = state_of(job.folder)
+    if state == "finished":
+        return Outcome(job, "skipped")
+    tell(f"{job.name}: {'going on' if state else 'starting'}")
+    try:
+        command = [sys.executable, "-m", "pencil", "train", "--out", str(job.folder)]
+        command += ["--resume"] if state else ["--config", str(_write_settings(job))]
+        with job.log.open("ab") as log:
+            child = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=_environment())
+            children.add(child)
+            code = child.wait()
+            children.discard(child)
+    except (OSError, PencilError) as error:
+        return Outcome(job, "failed", str(error))
+    if code == 0:
+        return Outcome(job, "finished")
+    stopped = code in (130, 143, -2, -15)
+    return Outcome(job, "stopped" if stopped else "failed", _last_line(job.log))
+
+
+def state_of(folder: Path) -> str | None:
+    """Return a run folder's state, None where there is no run."""
+    return RunFolder.open(folder).status().state if (folder / "status.json").is_file() else None
+
+
+def _write_settings(job: Job) -> Path:
+    job.folder.parent.mkdir(parents=True, exist_ok=True)
+    path = job.folder.with_name(job.folder.name + ".toml")
+    write_atomic(path, write_toml(job.document).encode())
+    return path
+
+
+def _environment() -> dict[str, str]:
+    """Let children find this very package, also where it is used from a source tree."""
+    here = str(Path(__file__).resolve().parents[2])
+    paths = [here, *filter(None, [os.environ.get("PYTHONPATH")])]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "PYTHONUNBUFFERED": "1"}
+
+
+def _stop(children: set[subprocess.Popen[bytes]], waiting: "SimpleQueue[Job]") -> None:
+    with contextlib.suppress(Empty):
+        while True:
+            waiting.get_nowait()
+    for child in list(children):
+        child.terminate()
+
+
+def _last_line(log: Path) -> str:
+    lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    return lines[-1] if lines else ""
+
+
+@contextlib.contextmanager
+def _shared_gpu(parallel: int) -> Iterator[None]:
+    """Let processes share a GPU through MPS where it is installed; it is left running where it already was."""
+    control = shutil.which("nvidia-cuda-mps-control")
+    if parallel < 2 or control is None:
+        yield
+        return
+    started = subprocess.run([control, "-d"], capture_output=True, check=False).returncode == 0
+    try:
+        yield
+    finally:
+        if started:
+            subprocess.run([control], input=b"quit\n", capture_output=True, check=False)
