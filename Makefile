@@ -46,7 +46,7 @@ types: setup
 	@$(BIN)/mypy
 
 imports: setup
-	@$(BIN)/lint-imports
+	@$(BIN)/lint-imports --no-logo
 
 fast: setup
 	@$(BIN)/python -m pytest -q -m "not slow"

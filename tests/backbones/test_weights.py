@@ -8,6 +8,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from pencil import backbones
+from pencil.backbones._weights import read
 from pencil.errors import PencilError
 from pencil.types import InputSpec
 
@@ -83,5 +84,5 @@ def test_files_that_are_no_weights_are_refused_in_one_line(tmp_path: Path) -> No
     torch.save([1, 2], tmp_path / "list.pth")
     for name in ("absent.pth", "empty.pth", "text.pth", "text.safetensors", "code.pth", "list.pth"):
         with pytest.raises(PencilError, match=name) as error:
-            start(tmp_path / name)
+            read(tmp_path / name)
         assert "\n" not in str(error.value)
