@@ -1,0 +1,93 @@
+"""Arrays in every usual form become the same record, or are refused in one line."""
+
+import numpy as np
+import pytest
+import torch
+
+from pencil.data import from_arrays
+from pencil.data.arrays import as_inputs
+from pencil.errors import PencilError
+
+LABELS = [0, 1, 0, 1]
+
+
+def test_channels_may_come_first_or_last(fakes):
+    images = fakes.pixels(4, 8)
+    first = from_arrays(images.transpose(0, 3, 1, 2), LABELS)
+    last = from_arrays(images, LABELS)
+    assert first.preparation.raw_shape == (8, 8, 3)
+    np.testing.assert_array_equal(first.train.inputs.array, last.train.inputs.array)
+
+
+@pytest.mark.parametrize("scale", [1.0, 255.0])
+def test_floats_come_back_as_the_pixels_they_were(fakes, scale):
+    images = fakes.pixels(4, 8)
+    images[0, 0, 0, 0] = 255
+    np.testing.assert_array_equal(as_inputs(images.astype(np.float32) / 255 * scale), images)
+    np.testing.assert_array_equal(as_inputs(torch.from_numpy(images)), images)
+
+
+def test_three_dimensions_are_grey_images():
+    assert as_inputs(np.zeros((5, 6, 7), np.uint8)).shape == (5, 6, 7, 1)
+
+
+def test_normalised_images_are_refused():
+    with pytest.raises(PencilError, match="reach from -2 to 1; give 0 to 255 or 0 to 1"):
+        as_inputs(np.linspace(-2, 1, 2 * 4 * 4 * 3).reshape(2, 4, 4, 3))
+
+
+def test_rows_stay_floats_and_suggest_their_network():
+    data = from_arrays(np.arange(12).reshape(4, 3), LABELS)
+    assert data.preparation.kind == "rows" and data.preparation.spec.shape == (3,)
+    assert data.train.inputs.array.dtype == np.float32 and data.default_backbone == "mlp"
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_value_that_is_no_number_is_named(value):
+    rows = np.zeros((4, 3))
+    rows[2, 1] = value
+    with pytest.raises(PencilError, match=f"row 3, column 2 is {value}"):
+        from_arrays(rows, LABELS)
+
+
+def test_ids_survive_another_order_and_tell_twins_apart():
+    rows = np.array([[1.0], [2.0], [1.0], [3.0]])
+    ids = from_arrays(rows, LABELS).train.ids
+    turned = from_arrays(rows[::-1], LABELS).train.ids
+    assert set(ids) == set(turned) and len(set(ids)) == 4
+    assert ids[1] == turned[2] and ids[2] == f"{ids[0]}-2"
+
+
+def test_names_and_missing_labels():
+    data = from_arrays(np.zeros((5, 2)), ["dog", None, "cat", "", float("nan")])
+    assert data.class_names == ("cat", "dog")
+    np.testing.assert_array_equal(data.train.given, [1, -1, 0, -1, -1])
+
+
+def test_test_and_clean_labels_share_the_classes():
+    data = from_arrays(np.zeros((3, 2)), ["a", "b", "a"], clean=["a", "c", "a"], test=(np.ones((2, 2)), ["d", "a"]))
+    assert data.class_names == ("a", "b", "c", "d")
+    np.testing.assert_array_equal(data.train.clean, [0, 2, 0])
+    np.testing.assert_array_equal(data.test.given, [3, 0])
+
+
+def test_own_ids_must_differ_and_be_complete():
+    with pytest.raises(PencilError, match='id "k" occurs 2 times'):
+        from_arrays(np.zeros((3, 2)), [0, 1, 0], ids=["k", "l", "k"])
+    with pytest.raises(PencilError, match="2 ids for 3 examples"):
+        from_arrays(np.zeros((3, 2)), [0, 1, 0], ids=["k", "l"])
+
+
+def test_labels_must_be_as_many_as_inputs():
+    with pytest.raises(PencilError, match="2 labels for 3 examples"):
+        from_arrays(np.zeros((3, 2)), [0, 1])
+
+
+def test_test_inputs_must_have_the_same_shape():
+    with pytest.raises(PencilError, match="test inputs are"):
+        from_arrays(np.zeros((3, 2)), [0, 1, 0], test=(np.zeros((3, 4)), [0, 1, 0]))
+
+
+def test_large_images_are_photographs():
+    data = from_arrays(np.zeros((2, 128, 96, 3), np.uint8), [0, 1])
+    assert data.facts["photographs"] and data.default_backbone == "" and data.preparation.crop == 84

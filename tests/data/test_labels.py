@@ -1,0 +1,61 @@
+"""Every usual form of labels is understood; what cannot be is named by row."""
+
+import numpy as np
+import pytest
+
+from pencil.data.labels import as_values, class_names_of, encode
+from pencil.errors import PencilError
+
+
+def test_soft_labels_keep_their_distribution():
+    soft = np.array([[0.2, 0.8], [0.0, 0.0], [np.nan, np.nan], [1.0, 0.0]])
+    found = encode(as_values(soft), ("a", "b"))
+    np.testing.assert_array_equal(found.given, [1, -1, -1, 0])
+    np.testing.assert_allclose(found.distribution, [[0.2, 0.8], [0, 0], [0, 0], [1, 0]], rtol=1e-6)
+
+
+def test_whole_numbers_in_a_matrix_are_votes():
+    found = encode(as_values(np.array([[1, 3], [0, 0], [2, 2]])), ("a", "b"))
+    np.testing.assert_array_equal(found.given, [1, -1, 0])
+    np.testing.assert_allclose(found.distribution, [[0.25, 0.75], [0, 0], [0.5, 0.5]])
+
+
+def test_rows_of_soft_labels_must_sum_to_one():
+    with pytest.raises(PencilError, match=r"row 2 are \[0.9, 0.9\]"):
+        encode(np.array([[0.5, 0.5], [0.9, 0.9]]), ("a", "b"))
+
+
+def test_votes_cannot_be_negative():
+    with pytest.raises(PencilError, match="row 1 .* counts of votes"):
+        encode(np.array([[-1, 3]]), ("a", "b"))
+
+
+def test_a_fraction_is_no_label():
+    with pytest.raises(PencilError, match=r"row 2 is 1\.5, a fraction"):
+        encode(as_values(np.array([0.0, 1.5])), ("a", "b"))
+
+
+def test_a_number_beyond_the_classes_is_named():
+    with pytest.raises(PencilError, match="the label in row 3 is 2; give 0 to 1"):
+        encode(as_values(np.array([0, -1, 2])), ("a", "b"))
+
+
+def test_a_misspelt_name_is_named():
+    with pytest.raises(PencilError, match='row 1 is "dgo", not a class. Did you mean "dog"'):
+        encode(as_values(["dgo"]), ("cat", "dog"))
+
+
+def test_numbers_with_gaps_are_classes_by_name():
+    values = as_values(np.array([7, 2, 30, -1]))
+    names = class_names_of(values)
+    assert names == ("2", "7", "30")
+    np.testing.assert_array_equal(encode(values, names, by_name=True).given, [1, 0, 2, -1])
+
+
+def test_floats_without_fraction_count_as_numbers():
+    np.testing.assert_array_equal(encode(as_values(np.array([1.0, np.nan])), ("a", "b")).given, [1, -1])
+
+
+def test_columns_must_match_the_classes():
+    with pytest.raises(PencilError, match="3 columns for 2 classes"):
+        encode(np.zeros((2, 3)), ("a", "b"))

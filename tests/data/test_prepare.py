@@ -1,0 +1,99 @@
+"""Settings are applied to a dataset in order, and what cannot be trained on is refused."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from pencil.config.settings import DataSettings
+from pencil.data import ArrayInputs, Examples, from_arrays, prepare
+from pencil.errors import PencilError
+
+
+def images(fakes, count=40, classes=4):
+    return from_arrays(fakes.pixels(count, 8), np.arange(count) % classes)
+
+
+def test_a_share_is_held_out_and_every_example_is_in_one_set(fakes):
+    data = prepare(images(fakes), DataSettings(held_out=0.25), seed=0)
+    assert len(data.held_out) == 10 and len(data.train) == 30
+    assert set(data.train.ids) | set(data.held_out.ids) == set(images(fakes).train.ids)
+    place = list(images(fakes).train.ids).index(data.held_out.ids[0])
+    np.testing.assert_array_equal(data.held_out.inputs.read(np.array([0]))[0], fakes.pixels(40, 8)[place])
+
+
+def test_a_held_out_set_of_its_own_is_kept(fakes):
+    data = images(fakes)
+    own = replace(data, held_out=data.train.take(np.arange(5)), train=data.train.take(np.arange(5, 40)))
+    assert len(prepare(own, DataSettings(held_out=0.5), seed=0).held_out) == 5
+
+
+def test_nothing_is_held_out_on_request(fakes):
+    assert prepare(images(fakes), DataSettings(held_out=0.0), seed=0).held_out is None
+
+
+def test_statistics_are_those_of_the_training_part(fakes):
+    data = prepare(images(fakes), DataSettings(held_out=0.25), seed=0)
+    trained_on = data.train.inputs.array.reshape(-1, 3).astype(np.float64)
+    np.testing.assert_allclose(data.preparation.mean, trained_on.mean(axis=0))
+    np.testing.assert_allclose(data.preparation.std, trained_on.std(axis=0))
+
+
+def test_statistics_that_a_source_fixed_are_kept(fakes):
+    data = images(fakes)
+    fixed = replace(data, preparation=replace(data.preparation, mean=(1.0, 2.0, 3.0), std=(4.0, 5.0, 6.0)))
+    assert prepare(fixed, DataSettings(), seed=0).preparation.mean == (1.0, 2.0, 3.0)
+
+
+def test_augmentation_is_overridden(fakes):
+    settings = DataSettings(augment={"pad": 2, "flip": False, "crop": 10})
+    preparation = prepare(images(fakes), settings, seed=0).preparation
+    assert (preparation.pad, preparation.flip, preparation.crop) == (2, False, 10)
+
+
+@pytest.mark.parametrize(
+    ("augment", "message"),
+    [
+        ({"flap": True}, 'no augmentation "flap". Did you mean "flip"'),
+        ({"pad": -1}, "augment.pad is -1; give a number of pixels"),
+        ({"flip": 1}, "augment.flip is 1; give true or false"),
+        ({"crop": 11}, "augment.crop is 11, more than the image"),
+    ],
+)
+def test_a_wrong_augmentation_is_refused(fakes, augment, message):
+    with pytest.raises(PencilError, match=message):
+        prepare(images(fakes), DataSettings(augment=augment), seed=0)
+
+
+def test_rows_are_not_augmented():
+    with pytest.raises(PencilError, match="this data is rows"):
+        prepare(from_arrays(np.zeros((4, 2)), [0, 1, 0, 1]), DataSettings(augment={"pad": 1}), seed=0)
+
+
+def test_one_class_is_not_enough(fakes):
+    with pytest.raises(PencilError, match='1 class .*"7".*at least two'):
+        prepare(from_arrays(fakes.pixels(3, 8), [7, 7, 7]), DataSettings(), seed=0)
+    named = from_arrays(fakes.pixels(3, 8), [1, 1, -1], class_names=["a", "b"])
+    with pytest.raises(PencilError, match='only the class "b"'):
+        prepare(named, DataSettings(), seed=0)
+
+
+def test_a_users_labels_out_of_range_are_named(fakes):
+    data = images(fakes)
+    wrong = Examples(data.train.inputs, data.train.ids, np.full(40, 9))
+    with pytest.raises(PencilError, match="has the label 9; give 0 to 3"):
+        prepare(replace(data, train=wrong), DataSettings(), seed=0)
+
+
+def test_a_users_ids_must_differ(fakes):
+    wrong = Examples(ArrayInputs(fakes.pixels(2, 8)), np.array(["same", "same"]), np.array([0, 1]))
+    with pytest.raises(PencilError, match='"same" occurs 2 times'):
+        prepare(replace(images(fakes), train=wrong), DataSettings(), seed=0)
+
+
+def test_the_fingerprint_follows_ids_and_labels(fakes):
+    plain, again, noisy = (
+        prepare(images(fakes), DataSettings(noise=noise), seed=0).facts["fingerprint"]
+        for noise in ("", "", "symmetric:0.9")
+    )
+    assert plain == again != noisy

@@ -1,0 +1,35 @@
+"""Statistics are those of NumPy over the whole, whatever the chunks."""
+
+import numpy as np
+import pytest
+
+from pencil.data import ArrayInputs, statistics
+from pencil.errors import PencilError
+
+
+@pytest.fixture(autouse=True)
+def small_chunks(monkeypatch):
+    monkeypatch.setattr(statistics, "_CHUNK_BYTES", 1000)
+
+
+def test_rows_far_from_zero_keep_their_precision():
+    rows = (1e4 + np.random.default_rng(0).normal(size=(999, 3))).astype(np.float32)
+    mean, std = statistics.measure(ArrayInputs(rows), "rows")
+    np.testing.assert_allclose(mean, rows.astype(np.float64).mean(axis=0), rtol=1e-12)
+    np.testing.assert_allclose(std, rows.astype(np.float64).std(axis=0), rtol=1e-9)
+
+
+def test_what_never_varies_is_divided_by_one():
+    assert statistics.measure(ArrayInputs(np.full((9, 2), 3.0, np.float32)), "rows")[1] == (1.0, 1.0)
+    assert statistics.measure(ArrayInputs(np.full((9, 4, 4, 1), 7, np.uint8)), "images") == ((7.0,), (1.0,))
+
+
+def test_of_large_data_evenly_spaced_examples_are_measured(monkeypatch):
+    monkeypatch.setattr(statistics, "_READ_BYTES", 3 * 4)
+    rows = np.arange(101, dtype=np.float32)[:, None]
+    assert statistics.measure(ArrayInputs(rows), "rows")[0] == (50.0,)
+
+
+def test_infinite_values_are_refused():
+    with pytest.raises(PencilError, match="column 2 has the value inf"):
+        statistics.measure(ArrayInputs(np.array([[0, np.inf]], np.float32)), "rows")
