@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import math
 import re
 import tomllib
 import types
@@ -30,10 +31,10 @@ def merge(base: Mapping[str, Any], *layers: Mapping[str, Any]) -> Document:
 def override(assignment: str) -> Document:
     """Turn `key=value` of the command line into a layer; a bare key that is no setting is the method's option."""
     key, equals, text = assignment.partition("=")
-    if not equals or not key:
+    if not equals or not key.strip():
         raise PencilError(f'--set takes key=value, not "{assignment}".')
     known = {field.name for field in dataclasses.fields(Settings)}
-    path = key.split(".")
+    path = [part.strip() for part in key.split(".")]
     if path[0] not in known:
         path = ["options", *path]
     try:
@@ -77,7 +78,7 @@ def _convert(hint: Any, value: Any, where: str) -> Any:
             raise PencilError(f"{where} is a group of settings; give {where}.NAME=value.")
         return build_record(hint, value, f"{where}.")
     if hint is Schedule or Schedule in typing.get_args(hint):
-        return Schedule.parse(value)
+        return None if value is None and hint is not Schedule else Schedule.parse(value)
     if typing.get_origin(hint) is dict:
         if not isinstance(value, Mapping):
             raise PencilError(f"{where} is a group of settings; give {where}.NAME=value.")
@@ -130,7 +131,7 @@ def write_toml(document: Mapping[str, Any]) -> str:
 
 
 def _lines(document: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[str]:
-    plain = {k: v for k, v in document.items() if not isinstance(v, Mapping)}
+    plain = {k: v for k, v in document.items() if not isinstance(v, Mapping) and v is not None}
     if path and (plain or not document):
         yield f"\n[{'.'.join(_key(part) for part in path)}]"
     for key, value in plain.items():
@@ -141,11 +142,15 @@ def _lines(document: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[str]:
 
 
 def _key(key: str) -> str:
-    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else json.dumps(key)
+    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else _value(key)
 
 
 def _value(value: Any) -> str:
-    # TOML's basic strings, numbers, booleans and arrays are JSON's, but for DEL.
+    # TOML's basic strings, numbers, booleans and arrays are JSON's, but for DEL and what is not finite.
     if isinstance(value, Schedule):
         value = str(value)
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(_value(item) for item in value)}]"
+    if isinstance(value, float) and not math.isfinite(value):
+        return repr(float(value))
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

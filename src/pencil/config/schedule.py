@@ -50,10 +50,11 @@ class Schedule:
         return cls("steps", tuple(values), tuple(starts))
 
     def __str__(self) -> str:
+        # All digits are kept: config.toml must give back the very same schedule.
+        values, starts = ([repr(float(n)).removesuffix(".0") for n in ns] for ns in (self.values, self.starts))
         if self.kind == "steps":
-            rest = (f", {v:g}@{s:g}" for v, s in zip(self.values[1:], self.starts[1:], strict=True))
-            return f"{self.values[0]!r}".removesuffix(".0") + "".join(rest)
-        return f"{self.values[0]:g} {'->' if self.kind == 'linear' else '~>'} {self.values[1]:g}"
+            return ", ".join([values[0], *(f"{v}@{s}" for v, s in zip(values[1:], starts[1:], strict=True))])
+        return f"{values[0]} {'->' if self.kind == 'linear' else '~>'} {values[1]}"
 
     def at(self, epoch: float, epochs: int) -> float:
         """Return the value at a (fractional) epoch of a phase of that many epochs."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -97,6 +98,16 @@ class Settings:
             raise PencilError(f"data.held_out is {self.data.held_out}; give a share from 0 up to, not including, 1.")
         if self.optimizer.batch_size < 1:
             raise PencilError(f"optimizer.batch_size is {self.optimizer.batch_size}; give at least 1.")
+        for name in ("momentum", "weight_decay"):
+            value = getattr(self.optimizer, name)
+            if not 0 <= value < math.inf:
+                raise PencilError(f"optimizer.{name} is {value}; give a number that is 0 or more.")
+        if self.optimizer.nesterov and not self.optimizer.momentum:
+            raise PencilError("optimizer.nesterov is true, but optimizer.momentum is 0; give it a momentum.")
+        if self.hardware.workers < 0:
+            raise PencilError(f"hardware.workers is {self.hardware.workers}; give 0 or more.")
+        if self.hardware.resident not in ("auto", "yes", "no"):
+            raise PencilError(f'hardware.resident is "{self.hardware.resident}"; give auto, yes or no.')
         for name, phase in self.phases.items():
             if phase.epochs < 0:
                 raise PencilError(f"phases.{name}.epochs is {phase.epochs}; give 0 or more.")
