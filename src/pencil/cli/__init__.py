@@ -1,0 +1,74 @@
+"""The command `pencil`. Torch and the like are imported inside the commands, so that help comes at once."""
+
+import sys
+from collections.abc import Sequence
+
+import typer
+
+from pencil.cli.demo import demo
+from pencil.cli.failure import one_line
+from pencil.cli.listing import list_names
+from pencil.cli.predict import predict
+from pencil.cli.train import train
+
+HELP = """Train a network on data whose labels are partly wrong; get a network that was not fooled, and the labels it
+believes.
+
+\b
+  pencil demo                               see it work, in about a minute
+  pencil train photos/ --out run            learn from a folder of images
+  pencil predict run new-photos/ > new.csv  use what was learned
+
+A run is a folder. In it, labels.parquet has a row for every example: the label given, the label believed, and whether
+to look at it; model.safetensors is the network, result.json the figures.
+"""
+
+app = typer.Typer(
+    name="pencil",
+    help=HELP,
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command(rich_help_panel="Start here")(demo)
+app.command(rich_help_panel="Start here")(train)
+app.command(rich_help_panel="Use a run")(predict)
+app.command("list", rich_help_panel="Look up")(list_names)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from pencil import __version__
+
+        typer.echo(f"pencil {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Show the version."),
+) -> None:
+    """Options before any command."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and end the process with its exit code."""
+    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run the command line and return its exit code; a wrong option gets one line like any other bad input."""
+    try:
+        code = app(args=list(arguments), prog_name="pencil", standalone_mode=False)
+    except Exception as error:
+        usage = getattr(error, "format_message", None)
+        if usage is None:
+            raise
+        if type(error).__name__ == "NoArgsIsHelpError":
+            typer.echo(usage())
+        else:
+            one_line(usage())
+        return int(getattr(error, "exit_code", 2))
+    return code if isinstance(code, int) else 0

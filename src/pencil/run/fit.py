@@ -115,7 +115,9 @@ def _refuse_unnamed_code(saved: Document, asked: Document, folder: RunFolder) ->
     for key, option in places.items():
         before, now = (layer.get(key) or layer.get("data", {}).get(key) for layer in (saved, asked))
         if ".py:" in str(before) and now != before:
-            raise PencilError(f"the run in {folder.path} uses code of its own; if you trust it, name it again: {option} {before}")
+            raise PencilError(
+                f"the run in {folder.path} uses code of its own; if you trust it, name it again: {option} {before}"
+            )
 
 
 def _refuse_other_settings(saved: Document, asked: Document, folder: RunFolder) -> None:

@@ -72,7 +72,7 @@ def plan(
     document = merge(recipe, {k: v for k, v in asked.items() if v not in ("", None)}, {"method": method_name})
     if epochs is not None:
         document = _with_epochs(document, epochs, methods.kind(method_name))
-    settings, warning = _with_backbone(from_document(_one_spelling(document, asked)), dataset)
+    settings, warning = _with_backbone(from_document(one_spelling(document, asked)), dataset)
     method = methods.create(method_name, settings.options, dataset.num_classes)
     return Plan(settings, dataset, method, method.phases(settings.phases), (warning,) if warning else ())
 
@@ -126,8 +126,8 @@ def _with_epochs(document: Document, epochs: Sequence[int], kind: type[Method]) 
 SPELLINGS = (("label_lr", "label_step"), ("compatibility_weight", "anchor"))
 
 
-def _one_spelling(document: Document, asked: Document) -> Document:
-    """Where the user gives one spelling of a setting, drop the recipe's other spelling of it."""
+def one_spelling(document: Document, asked: Document) -> Document:
+    """Where the user gives one spelling of a setting, drop a lower layer's other spelling of it."""
     options = dict(document.get("options", {}))
     mine = asked.get("options", {})
     for one, other in (*SPELLINGS, *(pair[::-1] for pair in SPELLINGS)):

@@ -1,6 +1,6 @@
 """Predicts with a finished run."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,12 +12,12 @@ from torch import nn
 
 from pencil import backbones, data
 from pencil.config import DataSettings, Settings, from_document, read_toml
-from pencil.data import Dataset, Preparation
+from pencil.data import Dataset, Examples, Preparation
 from pencil.data.augment import Prepare
 from pencil.engine import predict
-from pencil.errors import PencilError
-from pencil.results.documents import read_classes, read_object
+from pencil.errors import PencilError, did_you_mean
 from pencil.results.arrays import read_arrays
+from pencil.results.documents import read_classes, read_object
 from pencil.results.folder import RunFolder
 from pencil.runtime import PRECISIONS, choose_device
 
@@ -29,6 +29,16 @@ class Predictions:
     ids: NDArray[np.str_]
     class_names: tuple[str, ...]
     probabilities: NDArray[np.float32]
+    given: NDArray[np.int64]
+    """The examples' own labels in the run's classes; −1 where they have none."""
+
+    @property
+    def accuracy(self) -> float | None:
+        """Percent of the examples' own labels that are predicted; None where they have none."""
+        known = self.given >= 0
+        if not known.any():
+            return None
+        return 100 * float((self.probabilities.argmax(axis=1) == self.given)[known].mean())
 
 
 def load_network(folder: RunFolder, settings: Settings, *, backbone: str = "") -> nn.Module:
@@ -61,18 +71,18 @@ def predict_run(
     source: Any,
     *,
     data_settings: Mapping[str, Any] | None = None,
-    split: str = "test",
+    split: str = "",
     device: str = "auto",
     backbone: str = "",
 ) -> Predictions:
-    """Predict the examples of a source with a finished run."""
+    """Predict the examples of a source with a finished run: of one split, else of its test set or all it has."""
     folder = RunFolder.open(run)
     settings = from_document(read_toml(folder.config))
     model = load_network(folder, settings, backbone=backbone)
     dataset = source
     if not isinstance(source, Dataset):
         dataset = data.read(DataSettings(**{"source": str(source), **(data_settings or {})}))
-    examples = dataset.test if split == "test" and dataset.test is not None else dataset.train
+    examples = _choose(dataset, split)
     preparation = read_preparation(folder)
     if dataset.preparation.raw_shape != preparation.raw_shape:
         raise PencilError(
@@ -82,7 +92,28 @@ def predict_run(
     where = choose_device(device)
     prepare = Prepare(replace(preparation), settings.seed).to(where)
     probabilities = predict(model.to(where), examples.inputs, prepare, PRECISIONS["32-true"], where)
-    return Predictions(examples.ids, read_classes(folder.classes), probabilities.numpy())
+    classes = read_classes(folder.classes)
+    given = _in_classes(examples.given, dataset.class_names, classes)
+    return Predictions(examples.ids, classes, probabilities.numpy(), given)
+
+
+def _choose(dataset: Dataset, split: str) -> Examples:
+    splits = {"train": dataset.train, "held-out": dataset.held_out, "test": dataset.test}
+    if not split:
+        return dataset.train if dataset.test is None else dataset.test
+    if split not in splits:
+        raise PencilError(f'there is no split "{split}".{did_you_mean(split, splits)}')
+    chosen = splits[split]
+    if chosen is None:
+        raise PencilError(f"{dataset.name} has no {split} set; leave --split out to predict all of it.")
+    return chosen
+
+
+def _in_classes(given: NDArray[np.int64], names: Sequence[str], classes: Sequence[str]) -> NDArray[np.int64]:
+    """Number labels as the run numbers its classes; −1 for those it does not know."""
+    place = {name: number for number, name in enumerate(classes)}
+    numbers = np.array([*(place.get(name, -1) for name in names), -1], dtype=np.int64)
+    return numbers[given]
 
 
 def _without_weights(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,50 @@
+"""What the user asked for on the command line, as one settings document; what was not given is not in it."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pencil.config import merge, override, read_toml
+from pencil.errors import PencilError
+
+_GROUPS = {
+    "labels": "data",
+    "noise": "data",
+    "root": "data",
+    "held_out": "data",
+    "device": "hardware",
+    "precision": "hardware",
+}
+
+
+def document(config: Path | None, flags: Mapping[str, Any], assignments: Sequence[str]) -> dict[str, Any]:
+    """Lay the flags that were given over a settings file, and --set over both."""
+    top = merge({}, *(_layer(name, value) for name, value in flags.items() if value is not None))
+    top = merge(top, *(override(assignment) for assignment in assignments))
+    if config is None:
+        return top
+    from pencil.run.plan import one_spelling
+
+    return merge(one_spelling(read_toml(config), top), top)
+
+
+def _layer(name: str, value: Any) -> dict[str, Any]:
+    return {_GROUPS[name]: {name: value}} if name in _GROUPS else {name: value}
+
+
+def epoch_counts(text: str | None) -> list[int] | None:
+    """Read "20,50,20": the epochs of each phase."""
+    if text is None:
+        return None
+    try:
+        counts = [int(part) for part in text.split(",")]
+    except ValueError:
+        counts = [-1]
+    if min(counts) < 0 or not any(counts):
+        raise PencilError(f'--epochs is "{text}"; give whole numbers, one for each phase, e.g. 20,50,20.')
+    return counts
+
+
+def tidy(source: str | None) -> str | None:
+    """Write a path in one way, so that `photos` and `photos/` are the same data."""
+    return str(Path(source)) if source and Path(source).exists() else source

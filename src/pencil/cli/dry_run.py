@@ -1,0 +1,88 @@
+"""`pencil train --dry-run`: what would be read and trained, and the time it should take; nothing is written."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from pencil.cli.timing import spoken
+from pencil.config import merge, read_toml
+from pencil.errors import PencilError
+from pencil.results.folder import RunFolder
+
+
+def describe(
+    source: str | None,
+    asked: dict[str, Any],
+    *,
+    epochs: Sequence[int] | None,
+    out: Path | None,
+    resume: bool,
+    download: bool,
+    as_json: bool,
+) -> None:
+    """Make everything ready as training would, measure a few steps, and say what was found."""
+    from pencil.run import plan
+    from pencil.run.build import choose_machine
+    from pencil.run.estimate import estimate_seconds
+    from pencil.runtime import device_name
+
+    if resume:
+        if out is None:
+            raise PencilError("--resume needs the run's folder; give it with --out.")
+        asked = merge(read_toml(RunFolder.open(out).config), asked)
+    elif out is not None:
+        RunFolder.check_free(out)
+    prepared = plan(source, asked, epochs=epochs, download=download)
+    machine = choose_machine(prepared.settings.hardware)
+    facts = _facts(prepared, f"{device_name(machine.device)}, {machine.precision.name}")
+    if not as_json:
+        _print(facts, prepared.warnings)
+    seconds = estimate_seconds(prepared, machine)
+    if as_json:
+        typer.echo(json.dumps(facts | {"seconds": round(seconds, 1)}, indent=2, ensure_ascii=False))
+        return
+    typer.echo(f"time       about {spoken(seconds)}, from a few steps measured just now; nothing was written")
+
+
+def _facts(prepared: Any, device: str) -> dict[str, Any]:
+    settings, dataset = prepared.settings, prepared.dataset
+    parameters = sum(parameter.numel() for parameter in prepared.new_network().parameters())
+    sets = {"train": dataset.train, "held_out": dataset.held_out, "test": dataset.test}
+    return {
+        "source": settings.data.source,
+        "dataset": dataset.name,
+        "examples": {name: len(examples) for name, examples in sets.items() if examples is not None},
+        "classes": list(dataset.class_names),
+        "input_shape": list(dataset.preparation.spec.shape),
+        "noise": settings.data.noise,
+        "method": settings.method,
+        "recipe": settings.recipe,
+        "backbone": settings.backbone,
+        "parameters": parameters,
+        "batch_size": settings.optimizer.batch_size,
+        "phases": [{"name": p.name, "epochs": p.epochs, "lr": str(p.lr)} for p in prepared.phases],
+        "device": device,
+    }
+
+
+def _print(facts: dict[str, Any], warnings: Sequence[str]) -> None:
+    examples = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in facts["examples"].items())
+    shape = " × ".join(str(side) for side in facts["input_shape"])
+    noise = f", with noise {facts['noise']}" if facts["noise"] else ""
+    typer.echo(f"reads      {facts['source']}: {examples}{noise}")
+    typer.echo(f"classes    {len(facts['classes'])}: {_some(facts['classes'])}")
+    typer.echo(f"input      {shape}")
+    typer.echo(f"trains     {facts['backbone']}, {facts['parameters']:,} parameters")
+    typer.echo(f"method     {facts['method']}, recipe {facts['recipe']}, batches of {facts['batch_size']}")
+    for number, phase in enumerate(facts["phases"], start=1):
+        typer.echo(f"phase {number}    {phase['name']}: {phase['epochs']} epochs, learning rate {phase['lr']}")
+    typer.echo(f"device     {facts['device']}")
+    for warning in warnings:
+        typer.echo(f"warning    {warning}")
+
+
+def _some(names: Sequence[str], most: int = 10) -> str:
+    return ", ".join(names[:most]) + (", …" if len(names) > most else "")

@@ -1,0 +1,100 @@
+"""How a command ends when something goes wrong: one line on stderr and an exit code; bugs keep their traceback."""
+
+import functools
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, ParamSpec
+
+import typer
+
+from pencil.errors import PencilError
+
+P = ParamSpec("P")
+
+BAD_INPUT = 2
+INTERRUPTED = 128 + signal.SIGINT
+TERMINATED = 128 + signal.SIGTERM
+MEMORY = (
+    "memory ran out; use smaller batches (--set optimizer.batch_size=32), or leave the data where it is "
+    "(--set hardware.resident=no)."
+)
+
+
+class Terminated(BaseException):
+    """The process was asked to end (SIGTERM)."""
+
+
+def one_line(text: str) -> None:
+    """Write an error as a single line on stderr."""
+    sys.stderr.write(f"pencil: {' '.join(text.split())}\n")
+    sys.stderr.flush()
+
+
+def guarded(command: Callable[P, None]) -> Callable[P, None]:
+    """Turn what a person or the system caused into one line and an exit code."""
+
+    @functools.wraps(command)
+    def run(*args: P.args, **kwargs: P.kwargs) -> None:
+        with _termination():
+            try:
+                command(*args, **kwargs)
+                sys.stdout.flush()
+                return
+            except typer.Exit:
+                raise
+            except BaseException as error:
+                code = _report(error)
+                if code is None:
+                    raise
+        raise typer.Exit(code)
+
+    return run
+
+
+def _report(error: BaseException) -> int | None:
+    """Say what happened and return the exit code; None where it is a bug."""
+    if isinstance(error, PencilError):
+        one_line(str(error))
+        return error.exit_code
+    if isinstance(error, BrokenPipeError):
+        # The reader (`head`, say) has seen enough; nothing may be written at exit either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + signal.SIGPIPE
+    if isinstance(error, KeyboardInterrupt | Terminated):
+        one_line("stopped.")
+        return INTERRUPTED if isinstance(error, KeyboardInterrupt) else TERMINATED
+    if _is_out_of_memory(error):
+        one_line(MEMORY)
+        return 1
+    if isinstance(error, OSError):
+        place = f"{error.filename}: " if error.filename else ""
+        one_line(f"{place}{error.strerror or error}; check the path, its permissions and the space left.")
+        return BAD_INPUT
+    return None
+
+
+def _is_out_of_memory(error: BaseException) -> bool:
+    # By name, since torch may not even be imported; its CPU allocator has no type of its own.
+    named = isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
+    return named or (isinstance(error, RuntimeError) and "DefaultCPUAllocator" in str(error))
+
+
+@contextmanager
+def _termination() -> Iterator[None]:
+    """Let SIGTERM end the command in order: temporary files are removed, locks given back."""
+
+    def end(number: int, frame: Any) -> None:
+        raise Terminated
+
+    try:
+        before = signal.signal(signal.SIGTERM, end)
+    except ValueError:  # Not in the main thread: signals are someone else's.
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,100 @@
+"""`pencil train`: from data to a run folder."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from pencil.cli.asked import document, epoch_counts, tidy
+from pencil.cli.failure import guarded, one_line
+from pencil.errors import PencilError
+
+Argument, Option = typer.Argument, typer.Option
+WHAT, HOW, WHERE, SHOWN = "What to learn from", "How to train", "Where it computes", "What is shown"
+
+
+@guarded
+def train(
+    source: Annotated[
+        str | None, Argument(help="A folder of images, a table, an .npz file, or a source's name.")
+    ] = None,
+    out: Annotated[Path | None, Option(help="The folder to write the run to; it must be new.")] = None,
+    noise: Annotated[str | None, Option(help="Spoil labels on purpose: symmetric:0.4", rich_help_panel=WHAT)] = None,
+    labels: Annotated[str | None, Option(help="Labels from a FILE or FILE:key.", rich_help_panel=WHAT)] = None,
+    root: Annotated[str | None, Option(help="Folder of a named source's files.", rich_help_panel=WHAT)] = None,
+    held_out: Annotated[
+        float | None, Option(help="Share of the examples kept apart (0.1).", rich_help_panel=WHAT)
+    ] = None,
+    download: Annotated[bool, Option("--download", help="Fetch a source's files.", rich_help_panel=WHAT)] = False,
+    method: Annotated[str | None, Option(help="pencil, cross_entropy, … (pencil)", rich_help_panel=HOW)] = None,
+    backbone: Annotated[
+        str | None, Option(help="Network: a name, timm:NAME or file.py:factory.", rich_help_panel=HOW)
+    ] = None,
+    recipe: Annotated[
+        str | None, Option(help="Named settings, see `pencil list recipes` (auto).", rich_help_panel=HOW)
+    ] = None,
+    epochs: Annotated[str | None, Option(help="One number a phase: 20,50,20", rich_help_panel=HOW)] = None,
+    seed: Annotated[int | None, Option(help="Decides everything random (0).", min=0, rich_help_panel=HOW)] = None,
+    config: Annotated[
+        Path | None, Option(help="Settings file, e.g. another run's config.toml.", rich_help_panel=HOW)
+    ] = None,
+    assign: Annotated[
+        list[str] | None,
+        Option("--set", metavar="KEY=VALUE", help="Any setting: optimizer.batch_size=64", rich_help_panel=HOW),
+    ] = None,
+    resume: Annotated[bool, Option("--resume", help="Go on with the run in --out.", rich_help_panel=HOW)] = False,
+    device: Annotated[str | None, Option(help="auto, cpu, cuda, cuda:1, mps (auto).", rich_help_panel=WHERE)] = None,
+    precision: Annotated[
+        str | None, Option(help="auto, 32-true, bf16-mixed, 64-true (auto).", rich_help_panel=WHERE)
+    ] = None,
+    dry_run: Annotated[
+        bool, Option("--dry-run", help="Say what would be done and how long it takes.", rich_help_panel=SHOWN)
+    ] = False,
+    quiet: Annotated[bool, Option("--quiet", "-q", help="Show nothing.", rich_help_panel=SHOWN)] = False,
+    as_json: Annotated[bool, Option("--json", help="End with result.json on stdout.", rich_help_panel=SHOWN)] = False,
+) -> None:
+    """Train on noisy labels: a network and corrected labels in one run.
+
+    \b
+      pencil train photos/ --out run
+      pencil train table.csv --out run --set data.options.label=kind
+      pencil train digits --noise symmetric:0.4 --out run --epochs 10,20,10
+      pencil train --resume --out run
+
+    Settings come from the recipe, then --config, then options, then --set; the later one wins.
+    """
+    flags = dict(
+        noise=noise, labels=labels, root=root, held_out=held_out, method=method, backbone=backbone, recipe=recipe,
+        seed=seed, device=device, precision=precision,
+    )  # fmt: skip
+    asked = document(config, flags, assign or ())
+    lengths = epoch_counts(epochs)
+    if source is None and not resume and not asked.get("data", {}).get("source"):
+        raise PencilError("no data is named; give a folder, a file or a source, e.g. pencil train digits --out run.")
+    if dry_run:
+        from pencil.cli.dry_run import describe
+
+        describe(tidy(source), asked, epochs=lengths, out=out, resume=resume, download=download, as_json=as_json)
+        return
+    if out is None:
+        raise PencilError("--out is missing; name the folder to write the run to, e.g. --out run.")
+    _fit(tidy(source), asked, out, quiet=quiet, as_json=as_json, epochs=lengths, resume=resume, download=download)
+
+
+def _fit(source: str | None, asked: dict[str, Any], out: Path, *, quiet: bool, as_json: bool, **how: Any) -> None:
+    from pencil.cli.display import display
+    from pencil.cli.summary import print_summary
+    from pencil.run import fit
+    from pencil.run.fit import Interrupted
+
+    try:
+        with display(quiet=quiet) as progress:
+            result = fit(source, out=out, settings=asked, progress=progress, **how)
+    except Interrupted as stopped:
+        one_line(str(stopped))
+        raise typer.Exit(128 + stopped.signal) from None
+    if as_json:
+        typer.echo(json.dumps(result.summary, indent=2, ensure_ascii=False))
+    elif not quiet:
+        print_summary(result.summary, out, str(source or asked.get("data", {}).get("source") or "SOURCE"))

@@ -1,0 +1,75 @@
+"""Measures how long a run would take: a few real steps of its longest phase, on state that is thrown away."""
+
+import time
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from pencil.engine import EpochRecord
+from pencil.run.build import Machine, build_engine
+from pencil.run.plan import Plan
+
+WARM_UP = 3
+"""Steps that are not counted: they fill caches, compile and capture."""
+SAMPLE_SECONDS = 2.0
+FORWARD_SHARE = 1 / 3
+"""Cost of predicting an example, in units of training on it: a backward pass costs about two forward passes."""
+
+
+def estimate_seconds(plan: Plan, machine: Machine) -> float:
+    """Train for a moment and extrapolate to all epochs, with the predictions that are made after each."""
+    longest = max(plan.phases, key=lambda phase: phase.epochs)
+    engine, _ = build_engine(replace(plan, phases=(replace(longest, epochs=max(longest.epochs, 1)),)), machine)
+    sample = _Sample()
+    try:
+        engine.train(sample)
+    except _Enough:
+        pass
+    dataset = plan.dataset
+    watched = len(dataset.held_out or ()) + len(dataset.test or ())
+    steps = -(-len(dataset.train) // engine.batch_size)
+    epoch = sample.step_seconds * steps * (1 + FORWARD_SHARE * watched / len(dataset.train))
+    return epoch * plan.epochs
+
+
+class _Enough(Exception):
+    """Enough steps were measured."""
+
+
+class _Sample:
+    """Listens to the engine until it has seen enough steps."""
+
+    def __init__(self) -> None:
+        self.times: list[float] = []
+
+    def stepped(self, epoch: int, step: int, steps: int) -> None:
+        if torch.cuda.is_available():
+            torch.cuda.synchronize()  # Steps are only queued; a step's time is known when it is done.
+        self.times.append(time.perf_counter())
+        if len(self.times) > WARM_UP + 1 and self.times[-1] - self.times[WARM_UP] >= SAMPLE_SECONDS:
+            raise _Enough
+
+    def epoch_done(self, record: EpochRecord) -> None:
+        raise _Enough
+
+    @property
+    def step_seconds(self) -> float:
+        """The usual time between two steps."""
+        counted = self.times[WARM_UP:] if len(self.times) > WARM_UP + 1 else self.times
+        gaps = np.diff(counted)
+        return float(np.median(gaps)) if len(gaps) else 0.0
+
+    def checkpoint_due(self, *, phase_end: bool) -> bool:
+        return False
+
+    def save(self, tensors: dict[str, NDArray[np.generic]], meta: dict[str, Any]) -> None:
+        """Keeps nothing."""
+
+    def stop_requested(self) -> bool:
+        return False
+
+    def note(self, line: str) -> None:
+        """Shows nothing."""
