@@ -1,0 +1,87 @@
+"""Folders of images."""
+
+import numpy as np
+import pytest
+
+from pencil.errors import PencilError
+
+
+def test_one_folder_of_classes(fakes, load_data, tmp_path):
+    fakes.image_folder(tmp_path / "pets", classes=("dog", "cat"))
+    fakes.save_image(tmp_path / "pets" / "cat" / "more" / "0.png", fakes.pixels(1, 16)[0])
+    (tmp_path / "pets" / "cat" / ".hidden").write_text("")
+    (tmp_path / "pets" / "README").write_text("")
+    data = load_data(tmp_path / "pets", held_out=0.0)
+    assert data.class_names == ("cat", "dog")
+    assert data.train.ids.tolist() == [
+        *(f"cat/{n}.png" for n in range(3)),
+        "cat/more/0.png",
+        "dog/0.png",
+        "dog/1.png",
+        "dog/2.png",
+    ]
+    assert data.train.given.tolist() == [0, 0, 0, 0, 1, 1, 1]
+    np.testing.assert_array_equal(data.train.inputs.array[4:], fakes.pixels(3, 16, seed=0))
+
+
+def test_sets_of_their_own(fakes, load_data, tmp_path):
+    for name, count in (("train", 4), ("val", 2), ("test", 1)):
+        fakes.image_folder(tmp_path / "pets" / name, per_class=count)
+    data = load_data(tmp_path / "pets", held_out=0.5)
+    assert [len(part) for part in (data.train, data.held_out, data.test)] == [8, 4, 2]
+    assert data.test.ids.tolist() == ["test/cat/0.png", "test/dog/0.png"]
+    np.testing.assert_array_equal(data.test.inputs.array[1], fakes.pixels(1, 16, seed=1)[0])
+
+
+def test_a_class_may_be_called_train(fakes, load_data, tmp_path):
+    fakes.image_folder(tmp_path / "traffic", classes=("car", "train"))
+    assert load_data(tmp_path / "traffic").class_names == ("car", "train")
+
+
+def test_small_images_are_kept_large_ones_are_photographs(fakes, load_data, tmp_path):
+    small = load_data(fakes.image_folder(tmp_path / "small"))
+    preparation = small.preparation
+    assert (preparation.raw_shape, preparation.crop, preparation.pad, preparation.flip) == ((16, 16, 3), 16, 2, True)
+    assert small.default_backbone == "small_cnn" and "photographs" not in small.facts
+    large = load_data(fakes.image_folder(tmp_path / "large", side=70))
+    assert (large.preparation.raw_shape, large.preparation.crop) == ((256, 256, 3), 224)
+    assert large.default_backbone == "" and large.facts["photographs"]
+
+
+def test_options_set_the_sizes(fakes, load_data, tmp_path):
+    folder = fakes.image_folder(tmp_path / "large", side=70)
+    preparation = load_data(folder, options={"size": 96, "crop": 80}).preparation
+    assert (preparation.raw_shape, preparation.crop) == ((96, 96, 3), 80)
+    with pytest.raises(PencilError, match="option crop is 97"):
+        load_data(folder, options={"size": 96, "crop": 97})
+    with pytest.raises(PencilError, match="option size is 'big'"):
+        load_data(folder, options={"size": "big"})
+
+
+def test_a_file_that_is_no_image_is_named(fakes, load_data, tmp_path):
+    fakes.image_folder(tmp_path / "pets")
+    (tmp_path / "pets" / "cat" / "notes.txt").write_text("hello")
+    with pytest.raises(PencilError, match=r"notes\.txt is not an image"):
+        load_data(tmp_path / "pets")
+
+
+def test_empty_folders_are_named(fakes, load_data, tmp_path):
+    (tmp_path / "nothing").mkdir()
+    with pytest.raises(PencilError, match="nothing holds no folders"):
+        load_data(tmp_path / "nothing")
+    fakes.image_folder(tmp_path / "pets")
+    (tmp_path / "pets" / "bird").mkdir()
+    with pytest.raises(PencilError, match="bird holds no images"):
+        load_data(tmp_path / "pets")
+
+
+def test_one_class_is_not_enough(fakes, load_data, tmp_path):
+    with pytest.raises(PencilError, match=r'has 1 class \("cat"\)'):
+        load_data(fakes.image_folder(tmp_path / "pets", classes=("cat",)))
+
+
+def test_a_test_class_that_training_lacks(fakes, load_data, tmp_path):
+    fakes.image_folder(tmp_path / "pets" / "train")
+    fakes.image_folder(tmp_path / "pets" / "test", classes=("cats",))
+    with pytest.raises(PencilError, match='no training class. Did you mean "cat"'):
+        load_data(tmp_path / "pets")

@@ -1,0 +1,104 @@
+"""Tables of features or of image paths."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from pencil.errors import PencilError
+
+
+def csv(tmp_path, text):
+    (tmp_path / "t.csv").write_text(text)
+    return tmp_path / "t.csv"
+
+
+def test_numbers_and_texts_become_features(load_data, tmp_path):
+    path = csv(tmp_path, "age,colour,old,target\n1,red,true,yes\n2,blue,false,no\n3.5,red,true,\n4,,false,yes\n")
+    data = load_data(path, held_out=0.0)
+    assert data.facts["features"] == ["age", "colour=", "colour=blue", "colour=red", "old"]
+    np.testing.assert_allclose(data.train.inputs.array[2], [3.5, 0, 0, 1, 1])
+    assert data.class_names == ("no", "yes") and data.train.given.tolist() == [1, 0, -1, 1]
+
+
+def test_parquet_with_named_columns(load_data, tmp_path):
+    columns = {
+        "key": ["p", "q", "r", "s"],
+        "a": [1.0, 2, 3, 4],
+        "b": [1, 1, 2, 2],
+        "kind": [3, 7, 3, 7],
+        "truth": [3, 7, 7, 7],
+    }
+    pa.parquet.write_table(pa.table(columns), tmp_path / "t.parquet")
+    options = {"label": "kind", "id": "key", "features": ["a"], "clean": "truth"}
+    data = load_data(tmp_path / "t.parquet", options=options, held_out=0.0)
+    assert data.train.ids.tolist() == list("pqrs") and data.preparation.raw_shape == (1,)
+    assert data.class_names == ("3", "7") and data.train.clean.tolist() == [0, 1, 1, 1]
+
+
+def test_images_by_path_and_sets_by_column(fakes, load_data, tmp_path):
+    for place, image in enumerate(fakes.pixels(5, 16)):
+        fakes.save_image(tmp_path / "in" / f"{place}.png", image)
+    sets = ("train", "test", "train", "val", "train")
+    lines = "".join(f"in/{n}.png,{'ab'[n % 4 // 2]},{word}\n" for n, word in enumerate(sets))
+    data = load_data(csv(tmp_path, "path,label,split\n" + lines))
+    assert data.train.ids.tolist() == ["in/0.png", "in/2.png", "in/4.png"] and data.held_out.ids.tolist() == [
+        "in/3.png"
+    ]
+    np.testing.assert_array_equal(data.test.inputs.read(np.array([0]))[0], fakes.pixels(5, 16)[1])
+    assert data.preparation.kind == "images" and data.default_backbone == "small_cnn"
+
+
+def test_soft_labels_votes_and_annotators(load_data, tmp_path):
+    path = csv(tmp_path, "x,cat,dog,p1,p2,p3\n1,1,3,dog,dog,cat\n2,4,0,cat,,\n3,0,0,,,\n4,1,1,cat,dog,cat\n")
+    votes = load_data(path, options={"votes": ["cat", "dog"], "features": "x"}, held_out=0.0)
+    np.testing.assert_allclose(votes.train.distribution, [[0.25, 0.75], [1, 0], [0, 0], [0.5, 0.5]])
+    people = load_data(path, options={"annotators": "p1, p2, p3", "features": "x"}, held_out=0.0)
+    np.testing.assert_allclose(
+        people.train.distribution[[0, 1, 3]], [[1 / 3, 2 / 3], [1, 0], [2 / 3, 1 / 3]], rtol=1e-6
+    )
+    soft = csv(tmp_path, "x,cat,dog\n1,0.2,0.8\n2,1.0,0.0\n")
+    data = load_data(soft, options={"soft": ["cat", "dog"]}, held_out=0.0)
+    assert data.train.given.tolist() == [1, 0] and data.class_names == ("cat", "dog")
+    assert data.facts["features"] == ["x"]
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "message"),
+    [
+        ("a,label\n1,x\n2,y\n", {"label": "lable"}, 'no column "lable". Did you mean "label"'),
+        ("a,kind\n1,x\n2,y\n", {}, "no column called label, target, class or y"),
+        ("a,label\n1,x\n,y\n", {}, "row 2, column a is nan"),
+        ("a,label\n1,x\ninf,y\n", {}, "row 2, column a is inf"),
+        ("a,label\n1,0.5\n2,1\n", {}, r"row 1 is 0\.5, a fraction"),
+        ("a,label\n1,x\n2,y,z\n", {}, "cannot be read as a table"),
+        ("", {}, "cannot be read as a table"),
+        ("a,label\n", {}, "has no rows"),
+        ("id,a,label\nk,1,x\nk,2,y\n", {}, 'id "k" occurs 2 times'),
+        ("a,label,split\n1,x,train\n2,y,tset\n", {}, 'row 2, column "split" is "tset"'),
+        ("image,label\nnope.png,x\nno.png,y\n", {}, r"nope\.png does not exist"),
+        ("image,label\n,x\nno.png,y\n", {"image": "image"}, 'row 1, column "image" is empty'),
+        ("a,label\n1,x\n2,x\n", {}, "1 class"),
+        ("label\nx\ny\n", {}, "no columns of features"),
+        ("a,a,label\n1,1,x\n2,2,y\n", {}, 'two columns called "a"'),
+        ("a,label\n1,x\n2,y\n", {"soft": ["a"], "label": "label"}, "named in several ways"),
+        ("x,cat,dog\n1,0.5,1\n2,1,0\n", {"votes": ["cat", "dog"]}, 'row 1, column "cat" is 0.5; votes are whole'),
+    ],
+)
+def test_wrong_tables_are_refused_by_name(load_data, tmp_path, text, options, message):
+    with pytest.raises(PencilError, match=message) as caught:
+        load_data(csv(tmp_path, text), options=options)
+    assert str(tmp_path) in str(caught.value) or "t has 1 class" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_text_that_is_not_utf8(load_data, tmp_path):
+    (tmp_path / "t.csv").write_bytes(b"a,label\n1,caf\xe9\n2,y\n")
+    with pytest.raises(PencilError, match="UTF-8"):
+        load_data(tmp_path / "t.csv")
+
+
+def test_a_damaged_parquet_file(load_data, tmp_path):
+    (tmp_path / "t.parquet").write_bytes(b"PAR1 damaged")
+    with pytest.raises(PencilError, match=r"t\.parquet cannot be read as a table"):
+        load_data(tmp_path / "t.parquet")

@@ -1,0 +1,80 @@
+"""Images are decoded once, and a file in the cache is always a complete one."""
+
+import os
+import pickle
+
+import numpy as np
+import pytest
+
+from pencil.data import cache
+from pencil.errors import PencilError
+
+
+@pytest.fixture
+def files(fakes, tmp_path):
+    return [fakes.save_image(tmp_path / "in" / f"{n}.png", image) for n, image in enumerate(fakes.pixels(5, 16))]
+
+
+def decoded(files, folder, side=0):
+    return cache.decoded_file(files, [file.name for file in files], side, folder)
+
+
+def test_the_second_time_nothing_is_decoded(fakes, files, tmp_path, monkeypatch):
+    path, shape = decoded(files, tmp_path / "cache")
+    np.testing.assert_array_equal(np.load(path), fakes.pixels(5, 16))
+
+    def refuse(*_):
+        raise AssertionError("decoded again")
+
+    monkeypatch.setattr(cache, "decode", refuse)
+    monkeypatch.setattr(cache, "image_size", refuse)
+    assert decoded(files, tmp_path / "cache") == (path, shape) == (path, (16, 16, 3))
+
+
+def test_a_changed_file_or_size_is_decoded_anew(fakes, files, tmp_path):
+    first, _ = decoded(files, tmp_path / "cache")
+    os.utime(files[0], ns=(1, 1))
+    second, _ = decoded(files, tmp_path / "cache")
+    third, shape = decoded(files, tmp_path / "cache", side=8)
+    assert len({first, second, third}) == 3 and shape == (8, 8, 3)
+
+
+def test_a_damaged_cache_is_made_again(files, tmp_path):
+    path, _ = decoded(files, tmp_path / "cache")
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
+    decoded(files, tmp_path / "cache")
+    assert path.read_bytes() == whole
+
+
+def test_a_file_that_cannot_be_decoded_leaves_nothing(files, tmp_path):
+    files[3].write_bytes(files[3].read_bytes()[:100])
+    with pytest.raises(PencilError, match=r"3\.png is not an image or is damaged"):
+        decoded(files, tmp_path / "cache", side=16)
+    assert list((tmp_path / "cache" / "images").iterdir()) == []
+
+
+def test_sizes_that_differ_become_photographs(fakes, files, tmp_path):
+    files.append(fakes.save_image(tmp_path / "in" / "other.png", fakes.pixels(1, 20)[0]))
+    assert decoded(files, tmp_path / "cache")[1] == (256, 256, 3)
+
+
+def test_a_missing_file_is_named(files, tmp_path):
+    with pytest.raises(PencilError, match=r"gone\.png does not exist"):
+        decoded([*files, tmp_path / "gone.png"], tmp_path / "cache")
+
+
+def test_mapped_inputs_travel_as_a_path(fakes, files, tmp_path):
+    path, _ = decoded(files, tmp_path / "cache")
+    inputs = cache.MappedInputs(path, 1, 5).part(1, 3)
+    assert isinstance(inputs.array, np.memmap)
+    assert len(pickle.dumps(inputs)) < 1000
+    back = pickle.loads(pickle.dumps(inputs))
+    np.testing.assert_array_equal(back.read(np.array([1, 0])), fakes.pixels(5, 16)[[3, 2]])
+    assert len(back) == 2
+
+
+def test_too_little_room_is_said(files, tmp_path, monkeypatch):
+    monkeypatch.setattr(cache.shutil, "disk_usage", lambda _: type("Usage", (), {"free": 10})())
+    with pytest.raises(PencilError, match="set PENCIL_CACHE to another disk"):
+        decoded(files, tmp_path / "cache")

@@ -1,0 +1,68 @@
+"""Every kind of image becomes upright RGB; what is damaged or huge is refused by name."""
+
+import struct
+import zlib
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from pencil.data import images
+from pencil.errors import PencilError
+
+
+def decoded(image, path, **save):
+    image.save(path, **save)
+    return images.decode(path, images.image_size(path))
+
+
+def test_grey_palette_alpha_and_deep_images(tmp_path):
+    grey = Image.new("L", (4, 4), 100)
+    np.testing.assert_array_equal(decoded(grey, tmp_path / "grey.png"), np.full((4, 4, 3), 100))
+    palette = Image.new("RGB", (4, 4), (10, 200, 30)).convert("P", palette=Image.Palette.ADAPTIVE)
+    np.testing.assert_array_equal(decoded(palette, tmp_path / "p.png")[0, 0], [10, 200, 30])
+    clear = Image.new("RGBA", (4, 4), (10, 20, 30, 0))
+    np.testing.assert_array_equal(decoded(clear, tmp_path / "a.png"), np.full((4, 4, 3), 255))
+    deep = Image.fromarray(np.full((4, 4), 0x8000, np.uint16))
+    np.testing.assert_array_equal(decoded(deep, tmp_path / "deep.png"), np.full((4, 4, 3), 0x80))
+
+
+def test_the_camera_s_orientation_is_applied(tmp_path):
+    picture = np.zeros((4, 8, 3), np.uint8)
+    picture[:, :4] = 255
+    exif = Image.Exif()
+    exif[0x0112] = 6  # turn a quarter to the right: the left half comes up
+    found = decoded(Image.fromarray(picture), tmp_path / "turned.png", exif=exif)
+    assert found.shape == (8, 4, 3)
+    assert found[:4].min() == 255 and found[4:].max() == 0
+
+
+def test_resizing(tmp_path):
+    Image.new("RGB", (40, 20), (9, 8, 7)).save(tmp_path / "wide.jpg", quality=100)
+    found = images.decode(tmp_path / "wide.jpg", (6, 6))
+    assert found.shape == (6, 6, 3) and abs(found.astype(int) - [9, 8, 7]).max() <= 2
+
+
+def test_what_is_no_image_is_named(tmp_path):
+    (tmp_path / "text.png").write_text("hello")
+    with pytest.raises(PencilError, match=r"text\.png is not an image .*no known image format"):
+        images.decode(tmp_path / "text.png", (4, 4))
+
+
+def test_a_cut_off_image_is_named(tmp_path, fakes):
+    path = fakes.save_image(tmp_path / "cut.jpg", fakes.pixels(1, 64)[0])
+    path.write_bytes(path.read_bytes()[:-800])
+    with pytest.raises(PencilError, match=r"cut\.jpg is not an image or is damaged \(.*truncated"):
+        images.decode(path, (64, 64))
+
+
+@pytest.mark.parametrize(("width", "height"), [(20_000, 10), (60_000, 60_000)])
+def test_a_bomb_is_refused_before_it_is_unpacked(tmp_path, width, height):
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    content = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(b"")) + chunk(b"IEND", b"")
+    (tmp_path / "bomb.png").write_bytes(content)
+    with pytest.raises(PencilError, match=r"bomb\.png .*too many"):
+        images.decode(tmp_path / "bomb.png", (32, 32))

@@ -1,0 +1,116 @@
+"""Labels from a file replace the source's; a file that does not fit is refused."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+import torch
+
+from pencil.data import from_arrays
+from pencil.data.label_file import relabel
+from pencil.errors import PencilError
+
+CLASSES = ("cat", "dog")
+WANTED = np.array([1, 0, 1, -1])
+
+
+@pytest.fixture
+def examples():
+    return from_arrays(np.zeros((4, 1)), [0, 0, 1, 1], ids=list("abcd"), clean=[0, 1, 1, 1], class_names=CLASSES).train
+
+
+def given(examples, spec):
+    return relabel(examples, str(spec), CLASSES).given
+
+
+def test_arrays(examples, tmp_path):
+    np.savez(tmp_path / "l.npz", aggre_label=WANTED, other=1 - WANTED)
+    np.save(tmp_path / "l.npy", WANTED)
+    np.testing.assert_array_equal(given(examples, f"{tmp_path}/l.npz:aggre_label"), WANTED)
+    np.testing.assert_array_equal(given(examples, tmp_path / "l.npy"), WANTED)
+
+
+def test_known_true_labels_stay_known(examples, tmp_path):
+    np.save(tmp_path / "l.npy", WANTED)
+    np.testing.assert_array_equal(relabel(examples, str(tmp_path / "l.npy"), CLASSES).clean, [0, 1, 1, 1])
+
+
+@pytest.mark.parametrize("values", [WANTED, torch.from_numpy(WANTED)])
+def test_a_dictionary_that_torch_saved(examples, tmp_path, values):
+    torch.save({"worse_label": values, "clean_label": values}, tmp_path / "human.pt")
+    np.testing.assert_array_equal(given(examples, f"{tmp_path}/human.pt:worse_label"), WANTED)
+
+
+def test_a_torch_file_that_carries_code_is_refused(examples, tmp_path):
+    class Evil:
+        def __reduce__(self):
+            return (open, (str(tmp_path / "written"), "w"))
+
+    torch.save({"label": Evil()}, tmp_path / "evil.pt")
+    with pytest.raises(PencilError, match=r"evil\.pt cannot be read as labels"):
+        given(examples, f"{tmp_path}/evil.pt:label")
+    assert not (tmp_path / "written").exists()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1\n0\n1\n-1\n",
+        "d,\nc,dog\nb,cat\na,dog\n",
+        "id,label\nd,-1\nc,1\nb,0\na,1\nz,1\n",
+        "label\ndog\ncat\ndog\n-1\n",
+    ],
+)
+def test_lines(examples, tmp_path, text):
+    (tmp_path / "l.csv").write_text(text.replace("\ndog\n-1", '\ndog\n""'))
+    np.testing.assert_array_equal(given(examples, tmp_path / "l.csv"), WANTED)
+
+
+def test_the_labels_of_an_earlier_run(examples, tmp_path):
+    table = {"id": ["d", "c", "b", "a"], "given": [0, 0, 0, 0], "corrected": [None, 1, 0, 1]}
+    pa.parquet.write_table(pa.table(table), tmp_path / "labels.parquet")
+    np.testing.assert_array_equal(given(examples, f"{tmp_path}/labels.parquet:corrected"), WANTED)
+
+
+def test_soft_labels_from_a_file(examples, tmp_path):
+    np.save(tmp_path / "l.npy", np.array([[0.3, 0.7]] * 4))
+    np.testing.assert_allclose(relabel(examples, str(tmp_path / "l.npy"), CLASSES).distribution[0], [0.3, 0.7])
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("1\n0\n1\n", "has 3 labels for 4 training examples"),
+        ("1\n0\n1\n2\n", "label in row 4 is 2; give 0 to 1"),
+        ("dog\ncat\ndgo\ncat\n", 'row 3 is "dgo", not a class. Did you mean "dog"'),
+        ("a,1\nb,0\nc,1\ne,1\n", 'no label for the example "d"'),
+        ("a,1\nb,0\na,1\nd,1\n", 'id "a" occurs twice'),
+        ("a,1\nb\n", "row 2 has 1 fields, the first line 2"),
+        ("", "it is empty"),
+    ],
+)
+def test_lines_that_do_not_fit(examples, tmp_path, content, message):
+    (tmp_path / "l.txt").write_text(content)
+    with pytest.raises(PencilError, match=message) as caught:
+        given(examples, tmp_path / "l.txt")
+    assert str(tmp_path / "l.txt") in str(caught.value)
+
+
+def test_a_wrong_key_suggests_the_near_one(examples, tmp_path):
+    np.savez(tmp_path / "l.npz", aggre_label=WANTED, clean_label=WANTED)
+    with pytest.raises(PencilError, match='no labels called "agre_label". Did you mean "aggre_label"'):
+        given(examples, f"{tmp_path}/l.npz:agre_label")
+    with pytest.raises(PencilError, match="holds several; name one"):
+        given(examples, tmp_path / "l.npz")
+
+
+def test_files_that_are_missing_unknown_or_damaged(examples, tmp_path):
+    with pytest.raises(PencilError, match="does not exist"):
+        given(examples, tmp_path / "nowhere.npy")
+    for name in ("l.npy", "l.npz", "l.pt", "l.parquet"):
+        (tmp_path / name).write_bytes(b"damaged")
+        with pytest.raises(PencilError, match="cannot be read as labels"):
+            given(examples, tmp_path / name)
+    (tmp_path / "l.doc").write_text("")
+    with pytest.raises(PencilError, match="no kind of label file"):
+        given(examples, tmp_path / "l.doc")

@@ -1,0 +1,58 @@
+"""Pickles give data and nothing else."""
+
+import os
+import pickle
+
+import numpy as np
+import pytest
+
+from pencil.data.pickles import read_pickle
+from pencil.errors import PencilError
+
+
+@pytest.mark.parametrize("protocol", range(6))
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_arrays_and_plain_data_come_back(tmp_path, protocol, order):
+    array = np.asarray(np.arange(12, dtype=np.int32).reshape(3, 4), order=order)
+    content = {b"data": array, "names": ["a", "b"], "raw": b"\xff\x00", "big": np.arange(3, dtype=">u2")}
+    (tmp_path / "p").write_bytes(pickle.dumps(content, protocol=protocol))
+    found = read_pickle(tmp_path / "p")
+    np.testing.assert_array_equal(found["data"], array)
+    np.testing.assert_array_equal(found["big"], [0, 1, 2])
+    assert found["names"] == ["a", "b"] and found["raw"] == b"\xff\x00"
+
+
+def test_published_pickles_spell_numpy_the_old_way(fakes, tmp_path):
+    fakes.old_pickle(tmp_path / "p", {"data": np.arange(5, dtype=np.uint8)})
+    assert b"numpy.core.multiarray" in (tmp_path / "p").read_bytes()
+    np.testing.assert_array_equal(read_pickle(tmp_path / "p")["data"], np.arange(5))
+
+
+class _Call:
+    def __init__(self, function, *arguments):
+        self.call = (function, arguments)
+
+    def __reduce__(self):
+        return self.call
+
+
+@pytest.mark.parametrize("function", [os.system, eval, exec, getattr, np.load, np.fromfile])
+def test_code_is_refused_and_not_run(tmp_path, function):
+    mark = tmp_path / "mark"
+    (tmp_path / "p").write_bytes(pickle.dumps({"x": _Call(function, f"open({str(mark)!r}, 'w')")}))
+    with pytest.raises(PencilError, match="it asks for"):
+        read_pickle(tmp_path / "p")
+    assert not mark.exists()
+
+
+def test_arrays_of_objects_are_refused(tmp_path):
+    (tmp_path / "p").write_bytes(pickle.dumps({"x": np.array([{}], dtype=object)}))
+    with pytest.raises(PencilError, match="arrays of type O"):
+        read_pickle(tmp_path / "p")
+
+
+@pytest.mark.parametrize("content", [b"", b"not a pickle", pickle.dumps({"x": 1})[:-3], pickle.dumps([1])])
+def test_damaged_files_are_named(tmp_path, content):
+    (tmp_path / "batch").write_bytes(content)
+    with pytest.raises(PencilError, match="batch .*download it again"):
+        read_pickle(tmp_path / "batch")

@@ -1,0 +1,80 @@
+"""Any map-style dataset of (input, label) can be trained on; inputs are read when asked for."""
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from torch.utils.data import Dataset, TensorDataset
+
+from pencil.config.settings import DataSettings
+from pencil.data import from_torch, prepare
+from pencil.errors import PencilError
+
+
+class Counting(Dataset):
+    """Images as floats from 0 to 1, channels first, and a count of the calls."""
+
+    classes = ("cat", "dog")
+
+    def __init__(self, images):
+        self.images, self.calls = images, 0
+
+    def __len__(self):
+        return len(self.images)
+
+    def __getitem__(self, place):
+        self.calls += 1
+        return torch.from_numpy(self.images[place]).permute(2, 0, 1) / 255, place % 2
+
+
+def test_inputs_are_read_by_calling_and_labels_once(fakes):
+    source = Counting(fakes.pixels(30, 8))
+    data = from_torch(source)
+    calls = source.calls
+    assert data.train.inputs.array is None and data.class_names == ("cat", "dog")
+    np.testing.assert_array_equal(data.train.given, np.arange(30) % 2)
+    assert source.calls == calls
+    read = data.train.inputs.read(np.array([7, 3]))
+    np.testing.assert_array_equal(read, fakes.pixels(30, 8)[[7, 3]])
+    assert source.calls == calls + 2
+
+
+def test_it_is_prepared_like_any_other(fakes):
+    data = prepare(from_torch(Counting(fakes.pixels(30, 8))), DataSettings(noise="symmetric:0.3"), seed=0)
+    assert len(data.held_out) == 3 and data.train.inputs.array is None
+    assert len(data.preparation.mean) == 3
+    np.testing.assert_array_equal(
+        data.held_out.inputs.read(np.array([1]))[0], fakes.pixels(30, 8)[int(data.held_out.ids[1])]
+    )
+
+
+def test_rows_and_labels_of_tensors():
+    data = from_torch(TensorDataset(torch.arange(6.0).view(3, 2), torch.tensor([5, 9, 5])))
+    assert data.preparation.kind == "rows" and data.class_names == ("5", "9")
+    np.testing.assert_array_equal(data.train.inputs.read(np.array([2])), [[4, 5]])
+    assert data.train.inputs.read(np.array([2])).dtype == np.float32
+
+
+def test_pillow_images_and_test_data(fakes):
+    items = [(Image.fromarray(image), "ab"[place % 2]) for place, image in enumerate(fakes.pixels(4, 8))]
+    data = from_torch(items, test=items[:2], ids=list("wxyz"))
+    np.testing.assert_array_equal(data.test.inputs.read(np.arange(2)), fakes.pixels(4, 8)[:2])
+    assert data.train.ids.tolist() == list("wxyz")
+
+
+def test_normalised_images_are_refused():
+    with pytest.raises(PencilError, match="leave normalising out"):
+        from_torch(TensorDataset(torch.randn(4, 3, 8, 8), torch.arange(4)))
+
+
+def test_shapes_must_agree():
+    items = [(np.zeros((8, 8, 3), np.uint8), 0), (np.zeros((9, 8, 3), np.uint8), 1)]
+    data = from_torch(items)
+    with pytest.raises(PencilError, match=r"example 1 has shape \(9, 8, 3\)"):
+        data.train.inputs.read(np.arange(2))
+
+
+@pytest.mark.parametrize(("items", "message"), [([], "empty"), ([1, 2], "must give"), ([("a", 1)], "give a row")])
+def test_what_is_no_such_dataset_is_refused(items, message):
+    with pytest.raises(PencilError, match=message):
+        from_torch(items)
