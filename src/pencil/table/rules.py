@@ -101,10 +101,14 @@ def apply(
     """
     if not rule.moves:
         return {}
+    proposed = rule.update(rows, gradient_BC, prediction_BC, step)
     free_B = usable_B & ~rows["locked"]
+    if "label_logits" in proposed:
+        # A loss can be finite where its gradient is not.
+        free_B = free_B & proposed["label_logits"].isfinite().all(-1)
     changed = {
         name: torch.where(free_B.view(-1, *[1] * (value.dim() - 1)), value, rows[name])
-        for name, value in rule.update(rows, gradient_BC, prediction_BC, step).items()
+        for name, value in proposed.items()
     }
     if "label_logits" in changed:
         moved_B = changed["label_logits"].argmax(-1) != rows["label_logits"].argmax(-1)
