@@ -32,7 +32,7 @@ def test_three_dimensions_are_grey_images():
 
 
 def test_normalised_images_are_refused():
-    with pytest.raises(PencilError, match="reach from -2 to 1; give 0 to 255 or 0 to 1"):
+    with pytest.raises(PencilError, match=r"reach from -2 to 1; give 0 to 255 or 0 to 1"):
         as_inputs(np.linspace(-2, 1, 2 * 4 * 4 * 3).reshape(2, 4, 4, 3))
 
 
@@ -72,19 +72,19 @@ def test_test_and_clean_labels_share_the_classes():
 
 
 def test_own_ids_must_differ_and_be_complete():
-    with pytest.raises(PencilError, match='id "k" occurs 2 times'):
+    with pytest.raises(PencilError, match=r'id "k" occurs 2 times'):
         from_arrays(np.zeros((3, 2)), [0, 1, 0], ids=["k", "l", "k"])
-    with pytest.raises(PencilError, match="2 ids for 3 examples"):
+    with pytest.raises(PencilError, match=r"2 ids for 3 examples"):
         from_arrays(np.zeros((3, 2)), [0, 1, 0], ids=["k", "l"])
 
 
 def test_labels_must_be_as_many_as_inputs():
-    with pytest.raises(PencilError, match="2 labels for 3 examples"):
+    with pytest.raises(PencilError, match=r"2 labels for 3 examples"):
         from_arrays(np.zeros((3, 2)), [0, 1])
 
 
 def test_test_inputs_must_have_the_same_shape():
-    with pytest.raises(PencilError, match="test inputs are"):
+    with pytest.raises(PencilError, match=r"test inputs are"):
         from_arrays(np.zeros((3, 2)), [0, 1, 0], test=(np.zeros((3, 4)), [0, 1, 0]))
 
 

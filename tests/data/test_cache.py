@@ -76,5 +76,5 @@ def test_mapped_inputs_travel_as_a_path(fakes, files, tmp_path):
 
 def test_too_little_room_is_said(files, tmp_path, monkeypatch):
     monkeypatch.setattr(cache.shutil, "disk_usage", lambda _: type("Usage", (), {"free": 10})())
-    with pytest.raises(PencilError, match="set PENCIL_CACHE to another disk"):
+    with pytest.raises(PencilError, match=r"set PENCIL_CACHE to another disk"):
         decoded(files, tmp_path / "cache")

@@ -44,7 +44,7 @@ def test_cifar10_is_downloaded_once(load_data, tmp_path, server, archive, monkey
 
     layout = dataclasses.replace(cifar10.LAYOUT, url=f"{server}/cifar.tar.gz", md5=md5(archive))
     monkeypatch.setattr(cifar10, "LAYOUT", layout)
-    with pytest.raises(PencilError, match="allow the download with --download"):
+    with pytest.raises(PencilError, match=r"allow the download with --download"):
         load_data("cifar10")
     assert len(load_data("cifar10", download=True, held_out=0.0).train) == 50
     archive.unlink()
@@ -52,25 +52,25 @@ def test_cifar10_is_downloaded_once(load_data, tmp_path, server, archive, monkey
 
 
 def test_a_wrong_checksum_leaves_nothing(tmp_path, server, archive):
-    with pytest.raises(PencilError, match="it is damaged; try again"):
+    with pytest.raises(PencilError, match=r"it is damaged; try again"):
         download_archive(f"{server}/cifar.tar.gz", tmp_path / "out", md5="0" * 32)
     assert list((tmp_path / "out").iterdir()) == []
 
 
 def test_what_is_not_there_is_said(tmp_path, server):
-    with pytest.raises(PencilError, match="cannot be downloaded .*404"):
+    with pytest.raises(PencilError, match=r"cannot be downloaded .*404"):
         download_archive(f"{server}/nothing.tar.gz", tmp_path / "out", md5="")
 
 
 def test_a_corrupted_archive_leaves_nothing(tmp_path, server, archive):
     archive.write_bytes(archive.read_bytes()[:5000])
-    with pytest.raises(PencilError, match="cannot be unpacked"):
+    with pytest.raises(PencilError, match=r"cannot be unpacked"):
         download_archive(f"{server}/cifar.tar.gz", tmp_path / "out", md5=md5(archive))
     assert list((tmp_path / "out").iterdir()) == []
 
 
 def test_an_archive_cannot_write_outside(fakes, tmp_path):
     (tmp_path / "out").mkdir()
-    with pytest.raises(PencilError, match="cannot be unpacked"):
+    with pytest.raises(PencilError, match=r"cannot be unpacked"):
         unpack(fakes.escaping_archive(tmp_path / "evil.tar.gz"), tmp_path / "out", name="evil.tar.gz")
     assert not (tmp_path / "escaped.txt").exists() and list((tmp_path / "out").iterdir()) == []

@@ -1,5 +1,7 @@
 """Labels from a file replace the source's; a file that does not fit is refused."""
 
+import zipfile
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
@@ -98,19 +100,32 @@ def test_lines_that_do_not_fit(examples, tmp_path, content, message):
 
 def test_a_wrong_key_suggests_the_near_one(examples, tmp_path):
     np.savez(tmp_path / "l.npz", aggre_label=WANTED, clean_label=WANTED)
-    with pytest.raises(PencilError, match='no labels called "agre_label". Did you mean "aggre_label"'):
+    with pytest.raises(PencilError, match=r'no labels called "agre_label". Did you mean "aggre_label"'):
         given(examples, f"{tmp_path}/l.npz:agre_label")
-    with pytest.raises(PencilError, match="holds several; name one"):
+    with pytest.raises(PencilError, match=r"holds several; name one"):
         given(examples, tmp_path / "l.npz")
 
 
 def test_files_that_are_missing_unknown_or_damaged(examples, tmp_path):
-    with pytest.raises(PencilError, match="does not exist"):
+    with pytest.raises(PencilError, match=r"does not exist"):
         given(examples, tmp_path / "nowhere.npy")
     for name in ("l.npy", "l.npz", "l.pt", "l.parquet"):
         (tmp_path / name).write_bytes(b"damaged")
-        with pytest.raises(PencilError, match="cannot be read as labels"):
+        with pytest.raises(PencilError, match=r"cannot be read as labels"):
             given(examples, tmp_path / name)
     (tmp_path / "l.doc").write_text("")
-    with pytest.raises(PencilError, match="no kind of label file"):
+    with pytest.raises(PencilError, match=r"no kind of label file"):
         given(examples, tmp_path / "l.doc")
+
+
+def test_a_torch_file_written_with_an_older_numpy(examples, tmp_path):
+    torch.save({"noisy_label": WANTED}, tmp_path / "new.pt", pickle_protocol=2)
+    with zipfile.ZipFile(tmp_path / "new.pt") as new, zipfile.ZipFile(tmp_path / "old.pt", "w") as old:
+        for name in new.namelist():
+            old.writestr(name, new.read(name).replace(b"numpy._core.multiarray", b"numpy.core.multiarray"))
+    np.testing.assert_array_equal(given(examples, f"{tmp_path}/old.pt:noisy_label"), WANTED)
+
+
+def test_a_header_of_other_names(examples, tmp_path):
+    (tmp_path / "l.csv").write_text("filename,label\nd,\nc,dog\nb,cat\na,dog\n")
+    np.testing.assert_array_equal(given(examples, tmp_path / "l.csv"), WANTED)

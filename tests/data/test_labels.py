@@ -1,5 +1,7 @@
 """Every usual form of labels is understood; what cannot be is named by row."""
 
+import datetime
+
 import numpy as np
 import pytest
 
@@ -26,22 +28,22 @@ def test_rows_of_soft_labels_must_sum_to_one():
 
 
 def test_votes_cannot_be_negative():
-    with pytest.raises(PencilError, match="row 1 .* counts of votes"):
+    with pytest.raises(PencilError, match=r"row 1 .* counts of votes"):
         encode(np.array([[-1, 3]]), ("a", "b"))
 
 
 def test_a_fraction_is_no_label():
-    with pytest.raises(PencilError, match=r"row 2 is 1\.5, a fraction"):
+    with pytest.raises(PencilError, match=r"row 2 is 1\.5, not a whole number"):
         encode(as_values(np.array([0.0, 1.5])), ("a", "b"))
 
 
 def test_a_number_beyond_the_classes_is_named():
-    with pytest.raises(PencilError, match="the label in row 3 is 2; give 0 to 1"):
+    with pytest.raises(PencilError, match=r"the label in row 3 is 2; give 0 to 1"):
         encode(as_values(np.array([0, -1, 2])), ("a", "b"))
 
 
 def test_a_misspelt_name_is_named():
-    with pytest.raises(PencilError, match='row 1 is "dgo", not a class. Did you mean "dog"'):
+    with pytest.raises(PencilError, match=r'row 1 is "dgo", not a class. Did you mean "dog"'):
         encode(as_values(["dgo"]), ("cat", "dog"))
 
 
@@ -57,5 +59,23 @@ def test_floats_without_fraction_count_as_numbers():
 
 
 def test_columns_must_match_the_classes():
-    with pytest.raises(PencilError, match="3 columns for 2 classes"):
+    with pytest.raises(PencilError, match=r"3 columns for 2 classes"):
         encode(np.zeros((2, 3)), ("a", "b"))
+
+
+def test_other_kinds_of_values():
+    dates = as_values([datetime.date(2020, 1, 2), None])
+    assert class_names_of(dates) == ("2020-01-02",)
+    np.testing.assert_array_equal(as_values([True, False, None]), [1, 0, -1])
+    np.testing.assert_array_equal(as_values([[0.5, 0.5], [1, 0]]), [[0.5, 0.5], [1, 0]])
+
+
+@pytest.mark.parametrize(("labels", "message"), [([0, -3], "row 2 is -3"), ([0, np.inf], "row 2 is inf")])
+def test_numbers_that_are_no_classes(labels, message):
+    with pytest.raises(PencilError, match=message):
+        class_names_of(as_values(np.array(labels)))
+
+
+def test_labels_of_unequal_length():
+    with pytest.raises(PencilError, match="labels cannot be understood"):
+        as_values([[0.5, 0.5], [1.0]])

@@ -24,32 +24,32 @@ def test_a_source_of_the_users_own_with_options(load_data, tmp_path):
         "def wrong(request):\n    return [1, 2]\n"
     )
     assert len(load_data(f"{file}:rows", options={"count": 8}, held_out=0.0).train) == 8
-    with pytest.raises(PencilError, match="gave a list; a source returns a Dataset"):
+    with pytest.raises(PencilError, match=r"gave a list; a source returns a Dataset"):
         load_data(f"{file}:wrong")
 
 
 def test_what_does_not_exist_is_said_with_the_nearest_name(load_data):
-    with pytest.raises(PencilError, match='no source, folder or file "digit". Did you mean "digits"'):
+    with pytest.raises(PencilError, match=r'no source, folder or file "digit". Did you mean "digits"'):
         load_data("digit")
-    with pytest.raises(PencilError, match="no data is named"):
+    with pytest.raises(PencilError, match=r"no data is named"):
         load_data("")
 
 
 def test_a_file_of_an_unknown_kind(load_data, tmp_path):
     (tmp_path / "notes.docx").write_text("")
-    with pytest.raises(PencilError, match="no kind of file that is known"):
+    with pytest.raises(PencilError, match=r"no kind of file that is known"):
         load_data(tmp_path / "notes.docx")
 
 
 def test_an_unknown_option_is_refused(load_data):
-    with pytest.raises(PencilError, match='digits has no option "size"'):
+    with pytest.raises(PencilError, match=r'digits has no option "size"'):
         load_data("digits", options={"size": 3})
 
 
 def test_a_named_source_reads_from_root(fakes, load_data, tmp_path):
     fakes.image_folder(tmp_path / "photos")
     assert load_data("image_folder", root=str(tmp_path / "photos")).class_names == ("cat", "dog")
-    with pytest.raises(PencilError, match="image_folder needs a place to read from"):
+    with pytest.raises(PencilError, match=r"image_folder needs a place to read from"):
         load_data("image_folder")
-    with pytest.raises(PencilError, match="nowhere does not exist"):
+    with pytest.raises(PencilError, match=r"nowhere does not exist"):
         load_data("image_folder", root="nowhere")

@@ -72,12 +72,12 @@ def test_held_out_labels_are_noisy_too():
 
 @pytest.mark.parametrize("spec", ["symmetric", "symmetric:", "symmetric:much", "symmetric:1.5", "symmetric:-0.1"])
 def test_a_rate_must_be_a_share(spec):
-    with pytest.raises(PencilError, match="the rate must be a number from 0 to 1, e.g. symmetric:0.4"):
+    with pytest.raises(PencilError, match=r"the rate must be a number from 0 to 1, e.g. symmetric:0.4"):
         noise.make(spec, 10)
 
 
 def test_an_unknown_model_suggests_the_near_one():
-    with pytest.raises(PencilError, match='no noise model "symetric". Did you mean "symmetric"'):
+    with pytest.raises(PencilError, match=r'no noise model "symetric". Did you mean "symmetric"'):
         noise.make("symetric:0.4", 10)
 
 
@@ -91,5 +91,5 @@ def test_a_model_of_the_users_own(tmp_path):
 
 def test_soft_labels_get_no_noise():
     data = from_arrays(np.zeros((2, 1)), np.array([[0.5, 0.5], [0.1, 0.9]]))
-    with pytest.raises(PencilError, match="soft labels or votes"):
+    with pytest.raises(PencilError, match=r"soft labels or votes"):
         noise.inject(data, "symmetric:0.4", seed=0)

@@ -66,28 +66,28 @@ def test_a_wrong_augmentation_is_refused(fakes, augment, message):
 
 
 def test_rows_are_not_augmented():
-    with pytest.raises(PencilError, match="this data is rows"):
+    with pytest.raises(PencilError, match=r"this data is rows"):
         prepare(from_arrays(np.zeros((4, 2)), [0, 1, 0, 1]), DataSettings(augment={"pad": 1}), seed=0)
 
 
 def test_one_class_is_not_enough(fakes):
-    with pytest.raises(PencilError, match='1 class .*"7".*at least two'):
+    with pytest.raises(PencilError, match=r'1 class .*"7".*at least two'):
         prepare(from_arrays(fakes.pixels(3, 8), [7, 7, 7]), DataSettings(), seed=0)
     named = from_arrays(fakes.pixels(3, 8), [1, 1, -1], class_names=["a", "b"])
-    with pytest.raises(PencilError, match='only the class "b"'):
+    with pytest.raises(PencilError, match=r'only the class "b"'):
         prepare(named, DataSettings(), seed=0)
 
 
 def test_a_users_labels_out_of_range_are_named(fakes):
     data = images(fakes)
     wrong = Examples(data.train.inputs, data.train.ids, np.full(40, 9))
-    with pytest.raises(PencilError, match="has the label 9; give 0 to 3"):
+    with pytest.raises(PencilError, match=r"has the label 9; give 0 to 3"):
         prepare(replace(data, train=wrong), DataSettings(), seed=0)
 
 
 def test_a_users_ids_must_differ(fakes):
     wrong = Examples(ArrayInputs(fakes.pixels(2, 8)), np.array(["same", "same"]), np.array([0, 1]))
-    with pytest.raises(PencilError, match='"same" occurs 2 times'):
+    with pytest.raises(PencilError, match=r'"same" occurs 2 times'):
         prepare(replace(images(fakes), train=wrong), DataSettings(), seed=0)
 
 

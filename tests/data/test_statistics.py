@@ -31,5 +31,5 @@ def test_of_large_data_evenly_spaced_examples_are_measured(monkeypatch):
 
 
 def test_infinite_values_are_refused():
-    with pytest.raises(PencilError, match="column 2 has the value inf"):
+    with pytest.raises(PencilError, match=r"column 2 has the value inf"):
         statistics.measure(ArrayInputs(np.array([[0, np.inf]], np.float32)), "rows")

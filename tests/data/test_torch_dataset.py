@@ -63,7 +63,7 @@ def test_pillow_images_and_test_data(fakes):
 
 
 def test_normalised_images_are_refused():
-    with pytest.raises(PencilError, match="leave normalising out"):
+    with pytest.raises(PencilError, match=r"leave normalising out"):
         from_torch(TensorDataset(torch.randn(4, 3, 8, 8), torch.arange(4)))
 
 

@@ -125,6 +125,8 @@ def _write(files: Sequence[Path], size: tuple[int, int], path: Path) -> None:
     try:
         _decode_all(files, size, Path(temporary))
         os.replace(temporary, path)
+    except OSError as error:
+        raise PencilError(f"{path} cannot be written ({error}); set PENCIL_CACHE to another disk.") from error
     finally:
         Path(temporary).unlink(missing_ok=True)
 
@@ -132,6 +134,7 @@ def _write(files: Sequence[Path], size: tuple[int, int], path: Path) -> None:
 def _decode_all(files: Sequence[Path], size: tuple[int, int], target: Path) -> None:
     shape = (len(files), *size, 3)
     images = np.lib.format.open_memmap(target, mode="w+", dtype=np.uint8, shape=shape)
+    _reserve(target)
     with ThreadPoolExecutor(_threads()) as pool:
         for start in range(0, len(files), _BLOCK):
             block = files[start : start + _BLOCK]
@@ -142,6 +145,13 @@ def _decode_all(files: Sequence[Path], size: tuple[int, int], target: Path) -> N
     images.flush()
     with target.open("rb+") as file:
         os.fsync(file.fileno())
+
+
+def _reserve(target: Path) -> None:
+    """Claim the disk space now: running out of it while writing to a mapped file kills the process."""
+    if hasattr(os, "posix_fallocate"):
+        with target.open("rb+") as file:
+            os.posix_fallocate(file.fileno(), 0, target.stat().st_size)
 
 
 def _decode_into(images: NDArray[np.uint8], size: tuple[int, int], row: int, file: Path) -> None:

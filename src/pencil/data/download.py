@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import http.client
 import os
 import shutil
 import tarfile
 import tempfile
 import urllib.request
+import zlib
 from pathlib import Path
 
 from pencil.errors import PencilError
@@ -18,7 +20,10 @@ _TIMEOUT_SECONDS = 60
 
 def download_archive(url: str, folder: Path, *, md5: str) -> None:
     """Unpack the tar archive at a URL into a folder, if its checksum is the published one."""
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise PencilError(f"{folder} cannot be made ({error}); give another folder with --root.") from error
     with tempfile.TemporaryDirectory(prefix=".download-", dir=folder) as scratch:
         archive = Path(scratch) / "archive"
         _fetch(url, archive, md5)
@@ -33,7 +38,7 @@ def _fetch(url: str, path: Path, md5: str) -> None:
             while chunk := answer.read(_CHUNK):
                 digest.update(chunk)
                 file.write(chunk)
-    except OSError as error:
+    except (OSError, http.client.HTTPException) as error:
         raise PencilError(f"{url} cannot be downloaded ({error}); get it by hand and unpack it there.") from error
     if digest.hexdigest() != md5:
         raise PencilError(f"{url} arrived with checksum {digest.hexdigest()}, not {md5}: it is damaged; try again.")
@@ -50,7 +55,7 @@ def unpack(archive: Path, folder: Path, *, name: str) -> None:
             if target.is_dir():
                 shutil.rmtree(target)
             os.replace(item, target)
-    except (tarfile.TarError, EOFError, OSError) as error:
+    except (tarfile.TarError, zlib.error, EOFError, OSError) as error:
         raise PencilError(f"{name} cannot be unpacked ({error}); it is damaged, download it again.") from error
     finally:
         shutil.rmtree(scratch, ignore_errors=True)

@@ -6,11 +6,21 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageOps
+from PIL import Image
 
 from pencil.errors import PencilError
 
 LONGEST_SIDE = 12_000
+_TURNS = {
+    2: Image.Transpose.FLIP_LEFT_RIGHT,
+    3: Image.Transpose.ROTATE_180,
+    4: Image.Transpose.FLIP_TOP_BOTTOM,
+    5: Image.Transpose.TRANSPOSE,
+    6: Image.Transpose.ROTATE_270,
+    7: Image.Transpose.TRANSVERSE,
+    8: Image.Transpose.ROTATE_90,
+}
+"""What makes an image upright, by the orientation its camera noted."""
 
 
 def image_size(path: Path) -> tuple[int, int]:
@@ -25,8 +35,8 @@ def decode(path: Path, size: tuple[int, int]) -> NDArray[np.uint8]:
         with _open(path) as image:
             # A JPEG can be decoded at a fraction of its size; twice the wanted side keeps the resize sharp.
             image.draft("RGB", (2 * size[1], 2 * size[0]))
-            upright = ImageOps.exif_transpose(image)
-            picture = _to_rgb(upright)
+            turn = _TURNS.get(_orientation(image))
+            picture = _to_rgb(image if turn is None else image.transpose(turn))
         if picture.size != (size[1], size[0]):
             picture = picture.resize((size[1], size[0]), Image.Resampling.BILINEAR)
         return np.asarray(picture, dtype=np.uint8)
@@ -59,8 +69,16 @@ def _unreadable(path: Path, error: Exception) -> PencilError:
 
 def _upright_size(image: Image.Image) -> tuple[int, int]:
     width, height = image.size
-    turned = image.getexif().get(0x0112, 1) in (5, 6, 7, 8)
-    return (width, height) if turned else (height, width)
+    return (width, height) if _orientation(image) >= 5 else (height, width)
+
+
+def _orientation(image: Image.Image) -> int:
+    """Return the camera's note, 1 to 8; 1, upright, where there is none or it is damaged."""
+    try:
+        noted = image.getexif().get(0x0112, 1)
+    except Exception:  # a damaged note does not make the picture unreadable
+        return 1
+    return noted if isinstance(noted, int) and 1 <= noted <= 8 else 1
 
 
 def _to_rgb(image: Image.Image) -> Image.Image:

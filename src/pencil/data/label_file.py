@@ -2,7 +2,7 @@
 
     .npz:key, .npy       one label for each training example, in order (CIFAR-10N's arrays, say)
     .pt:key              the same, in a dictionary that torch.save wrote (`CIFAR-10_human.pt:worse_label`)
-    .txt, .csv           a line for each example: its label, or `id,label`; a first line `id,label` is a header
+    .txt, .csv           a line for each example: its label, or `id,label`; a first line that has `label` is a header
     .csv, .parquet:key   a table with a column `id` and the labels in the column `key` (else `label`)
 
 Texts are class names; numbers count the classes from 0; nothing or −1 means "no label".
@@ -88,10 +88,10 @@ def _choose(key: str, known: list[str]) -> str:
 def _read_torch(path: Path, key: str) -> Any:
     import torch
 
-    multiarray = np._core.multiarray  # type: ignore[attr-defined]
-    rebuild = multiarray._reconstruct
-    # Arrays in the dictionary are data too; old files name NumPy's function by its former place.
-    safe = [np.ndarray, np.dtype, rebuild, (rebuild, "numpy.core.multiarray._reconstruct")]
+    # Arrays in the dictionary are data too; NumPy's function for them has had two places.
+    rebuild = np.empty(0).__reduce__()[0]
+    places = [(rebuild, f"numpy.{core}.multiarray._reconstruct") for core in ("core", "_core")]
+    safe: list[Any] = [np.ndarray, np.dtype, *places]
     kinds = [type(np.dtype(code)) for code in ("u1", "i1", "i2", "i4", "i8", "f4", "f8")]
     with torch.serialization.safe_globals([*safe, *kinds]):
         content = torch.load(path, map_location="cpu", weights_only=True)
@@ -115,9 +115,9 @@ def _read_lines(path: Path, key: str) -> tuple[Any, list[str] | None]:
     if not rows:
         raise PencilError("it is empty; write one label a line.")
     header = rows[0]
-    if header[0] in ("id", "label") or (key and key in header):
+    if "label" in header or (key and key in header):
         column = header.index(_choose(key, [name for name in header if name != "id"]))
-        named = header.index("id") if "id" in header else None
+        named = header.index("id") if "id" in header else 1 - column if len(header) == 2 else None
         rows = rows[1:]
     else:
         column, named = (1, 0) if len(header) > 1 else (0, None)

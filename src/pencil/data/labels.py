@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -34,9 +35,15 @@ def as_values(labels: Any) -> NDArray[Any]:
     """Return labels as an array: numbers, soft labels, votes, or texts with None for "no label"."""
     if hasattr(labels, "detach"):
         labels = labels.detach().cpu().numpy()
-    array = np.asarray(labels) if isinstance(labels, np.ndarray) else np.array(list(labels), dtype=object)
-    if array.dtype == object:
-        array = _from_objects(array)
+    try:
+        array = np.asarray(labels)
+        if array.dtype.kind not in "biuf":
+            # NumPy would turn a missing name into the text "nan": look at each as it was given.
+            array = _from_objects(np.array(list(labels), dtype=object))
+    except (ValueError, TypeError) as error:
+        raise PencilError(
+            f"labels cannot be understood ({error}); give one for each example, all of one kind."
+        ) from error
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim not in (1, 2):
@@ -52,23 +59,23 @@ def _from_objects(array: NDArray[Any]) -> NDArray[Any]:
     if array.ndim == 2:
         return np.array(array.tolist())
     missing = np.array([_is_missing(value) for value in array], dtype=bool)
-    if any(isinstance(value, str) for value in array):
+    if not all(isinstance(value, Real) for value in array[~missing]):
         texts = [None if gone else str(value) for value, gone in zip(array, missing, strict=True)]
         return np.array(texts, dtype=object)
     return _whole(np.array([np.nan if gone else float(value) for value, gone in zip(array, missing, strict=True)]))
 
 
 def _is_missing(value: Any) -> bool:
-    return value is None or value == "" or value != value
+    return value is None or type(value).__name__ == "NAType" or value == "" or value != value
 
 
 def _whole(values: NDArray[Any]) -> NDArray[np.int64]:
     """Turn floats that count into whole numbers, NaN into "no label", and refuse fractions."""
     filled = np.where(np.isnan(values), UNLABELLED, values)
-    wrong = np.flatnonzero(filled != np.round(filled))
+    wrong = np.flatnonzero((filled != np.round(filled)) | np.isinf(filled))
     if len(wrong):
         raise PencilError(
-            f"the label in row {wrong[0] + 1} is {filled[wrong[0]]:g}, a fraction;"
+            f"the label in row {wrong[0] + 1} is {filled[wrong[0]]:g}, not a whole number;"
             " give whole class numbers or names (or an [examples, classes] array for soft labels)."
         )
     return filled.astype(np.int64)
@@ -89,6 +96,9 @@ def _named(values: NDArray[Any]) -> Iterable[Any]:
     if values.dtype.kind == "f":
         values = _whole(values)
     if values.dtype.kind in "iu":
+        wrong = np.flatnonzero(values < UNLABELLED)
+        if len(wrong):
+            raise PencilError(f"the label in row {wrong[0] + 1} is {values[wrong[0]]}; give 0 or more, or -1 for none.")
         return [int(value) for value in np.unique(values) if value != UNLABELLED]
     return {str(value) for value in values if not _is_missing(value)}
 

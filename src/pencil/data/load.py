@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib.metadata import entry_points
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +17,17 @@ from pencil.errors import PencilError, did_you_mean
 PACKAGE = "pencil.data.sources"
 
 _BY_SUFFIX = {".npz": "npz", ".csv": "table", ".tsv": "table", ".parquet": "table", ".pq": "table"}
-_BY_CONTENT = {
+_BY_FILE = {
     "train_test_split.txt": "cub200",
     "noisy_label_kv.txt": "clothing1m",
     "data_batch_1.bin": "cifar10",
     "data_batch_1": "cifar10",
-    "cifar-10-batches-bin": "cifar10",
-    "cifar-10-batches-py": "cifar10",
     "fine_label_names.txt": "cifar100",
     "meta": "cifar100",
+}
+_BY_FOLDER = {
+    "cifar-10-batches-bin": "cifar10",
+    "cifar-10-batches-py": "cifar10",
     "cifar-100-binary": "cifar100",
     "cifar-100-python": "cifar100",
     "CUB_200_2011": "cub200",
@@ -77,14 +81,12 @@ def _resolve(settings: DataSettings) -> tuple[str, Path | None]:
 
 
 def _folder_kind(path: Path) -> str:
-    for marker, name in _BY_CONTENT.items():
-        if (path / marker).exists():
-            return name
-    return "image_folder"
+    """Recognise a published layout by what lies in it; any other folder is one of images."""
+    by_file = (name for marker, name in _BY_FILE.items() if (path / marker).is_file())
+    by_folder = (name for marker, name in _BY_FOLDER.items() if (path / marker).is_dir())
+    return next(chain(by_file, by_folder), "image_folder")
 
 
 def _has_entry_point(name: str) -> bool:
-    from importlib.metadata import entry_points
-
     found: Any = entry_points(group="pencil.sources", name=name)
     return bool(found)

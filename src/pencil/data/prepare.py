@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +18,8 @@ from pencil.errors import PencilError, did_you_mean
 
 def prepare(dataset: Dataset, settings: DataSettings, *, seed: int) -> Dataset:
     """Apply the settings to a dataset, in this order; what it holds on disk is left alone."""
+    if seed < 0:
+        raise PencilError(f"the seed is {seed}; give 0 or more.")
     if settings.labels:
         dataset = replace(dataset, train=label_file.relabel(dataset.train, settings.labels, dataset.class_names))
     check(dataset)
@@ -38,10 +41,15 @@ def check(dataset: Dataset) -> None:
     if dataset.num_classes < 2:
         only = f' ("{dataset.class_names[0]}")' if dataset.class_names else ""
         raise PencilError(f"{dataset.name} has {dataset.num_classes} class{only}; training needs at least two.")
+    twice = [name for name, count in Counter(dataset.class_names).items() if count > 1]
+    if twice:
+        raise PencilError(f'two classes of {dataset.name} are called "{twice[0]}"; rename one.')
     for name in ("train", "held_out", "test"):
         examples: Examples | None = getattr(dataset, name)
         if examples is not None:
             _check_examples(examples, name.replace("_", "-"), dataset.num_classes)
+    if dataset.held_out is not None:
+        check_unique(np.concatenate([dataset.train.ids, dataset.held_out.ids]))
     found = np.unique(dataset.train.given[dataset.train.given != UNLABELLED])
     if len(found) < 2:
         only = f'only the class "{dataset.class_names[found[0]]}"' if len(found) else "no labels"

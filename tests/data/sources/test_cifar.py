@@ -45,7 +45,7 @@ def test_labels_that_people_gave(fakes, load_data, tmp_path):
 
 
 def test_files_that_are_missing_or_cut_off(fakes, load_data, tmp_path):
-    with pytest.raises(PencilError, match="holds no CIFAR-10"):
+    with pytest.raises(PencilError, match=r"holds no CIFAR-10"):
         load_data("cifar10", root=str(tmp_path))
     folder = fakes.cifar10_binary(tmp_path)
     batch = folder / "data_batch_3.bin"
@@ -60,7 +60,7 @@ def test_files_that_are_missing_or_cut_off(fakes, load_data, tmp_path):
 def test_a_pickle_without_images(fakes, load_data, tmp_path):
     folder = fakes.cifar10_pickles(tmp_path)
     fakes.old_pickle(folder / "data_batch_2", {"labels": [1, 2]})
-    with pytest.raises(PencilError, match="data_batch_2 is not a batch of CIFAR-10"):
+    with pytest.raises(PencilError, match=r"data_batch_2 is not a batch of CIFAR-10"):
         load_data("cifar10", root=str(tmp_path))
 
 

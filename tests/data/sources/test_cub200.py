@@ -29,13 +29,13 @@ def test_missing_and_wrong_lists_are_named(fakes, load_data, tmp_path):
     folder = fakes.cub200(tmp_path)
     lines = (folder / "image_class_labels.txt").read_text()
     (folder / "image_class_labels.txt").write_text(lines.replace("12 3", "12 9"))
-    with pytest.raises(PencilError, match='"12" has the class 9; give 1 to 3'):
+    with pytest.raises(PencilError, match=r'"12" has the class 9; give 1 to 3'):
         load_data(folder)
     (folder / "image_class_labels.txt").write_text(lines.replace("12 3\n", ""))
-    with pytest.raises(PencilError, match="image 12 has no class"):
+    with pytest.raises(PencilError, match=r"image 12 has no class"):
         load_data(folder)
     (folder / "image_class_labels.txt").write_text("12\n")
-    with pytest.raises(PencilError, match="line 1"):
+    with pytest.raises(PencilError, match=r"line 1"):
         load_data(folder)
     (folder / "images.txt").unlink()
     with pytest.raises(PencilError, match=r"images\.txt is missing"):

@@ -52,9 +52,9 @@ def test_options_set_the_sizes(fakes, load_data, tmp_path):
     folder = fakes.image_folder(tmp_path / "large", side=70)
     preparation = load_data(folder, options={"size": 96, "crop": 80}).preparation
     assert (preparation.raw_shape, preparation.crop) == ((96, 96, 3), 80)
-    with pytest.raises(PencilError, match="option crop is 97"):
+    with pytest.raises(PencilError, match=r"option crop is 97"):
         load_data(folder, options={"size": 96, "crop": 97})
-    with pytest.raises(PencilError, match="option size is 'big'"):
+    with pytest.raises(PencilError, match=r"option size is 'big'"):
         load_data(folder, options={"size": "big"})
 
 
@@ -67,11 +67,11 @@ def test_a_file_that_is_no_image_is_named(fakes, load_data, tmp_path):
 
 def test_empty_folders_are_named(fakes, load_data, tmp_path):
     (tmp_path / "nothing").mkdir()
-    with pytest.raises(PencilError, match="nothing holds no folders"):
+    with pytest.raises(PencilError, match=r"nothing holds no folders"):
         load_data(tmp_path / "nothing")
     fakes.image_folder(tmp_path / "pets")
     (tmp_path / "pets" / "bird").mkdir()
-    with pytest.raises(PencilError, match="bird holds no images"):
+    with pytest.raises(PencilError, match=r"bird holds no images"):
         load_data(tmp_path / "pets")
 
 
@@ -83,5 +83,5 @@ def test_one_class_is_not_enough(fakes, load_data, tmp_path):
 def test_a_test_class_that_training_lacks(fakes, load_data, tmp_path):
     fakes.image_folder(tmp_path / "pets" / "train")
     fakes.image_folder(tmp_path / "pets" / "test", classes=("cats",))
-    with pytest.raises(PencilError, match='no training class. Did you mean "cat"'):
+    with pytest.raises(PencilError, match=r'no training class. Did you mean "cat"'):
         load_data(tmp_path / "pets")

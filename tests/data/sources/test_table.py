@@ -70,7 +70,7 @@ def test_soft_labels_votes_and_annotators(load_data, tmp_path):
         ("a,kind\n1,x\n2,y\n", {}, "no column called label, target, class or y"),
         ("a,label\n1,x\n,y\n", {}, "row 2, column a is nan"),
         ("a,label\n1,x\ninf,y\n", {}, "row 2, column a is inf"),
-        ("a,label\n1,0.5\n2,1\n", {}, r"row 1 is 0\.5, a fraction"),
+        ("a,label\n1,0.5\n2,1\n", {}, r"row 1 is 0\.5, not a whole number"),
         ("a,label\n1,x\n2,y,z\n", {}, "cannot be read as a table"),
         ("", {}, "cannot be read as a table"),
         ("a,label\n", {}, "has no rows"),
@@ -94,7 +94,7 @@ def test_wrong_tables_are_refused_by_name(load_data, tmp_path, text, options, me
 
 def test_text_that_is_not_utf8(load_data, tmp_path):
     (tmp_path / "t.csv").write_bytes(b"a,label\n1,caf\xe9\n2,y\n")
-    with pytest.raises(PencilError, match="UTF-8"):
+    with pytest.raises(PencilError, match=r"UTF-8"):
         load_data(tmp_path / "t.csv")
 
 
