@@ -25,3 +25,11 @@ def test_a_selection_of_a_mapped_file_reads_only_what_is_asked(tmp_path, monkeyp
     np.testing.assert_array_equal(second.array, [[1], [9]])
     monkeypatch.setattr(dataset, "LARGEST_COPY", 1)
     assert second.array is None
+
+
+def test_the_order_of_the_source_can_be_found_again():
+    inputs = ArrayInputs(np.arange(10, dtype=np.float32)[:, None])
+    whole = Examples(inputs, np.arange(10).astype(str), np.zeros(10, np.int64)).take(np.arange(2, 10))
+    parts = [whole.take(np.array([0, 2, 5])).inputs, whole.take(np.array([1, 3, 4, 6, 7])).inputs]
+    assert all(part.base is inputs for part in parts)
+    assert sorted(np.concatenate([part.index for part in parts])) == list(range(2, 10))

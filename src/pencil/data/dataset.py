@@ -12,7 +12,7 @@ from pencil.types import InputSpec
 
 UNLABELLED = -1
 LARGEST_COPY = 4 * 2**30
-"""Bytes of a mapped file that may be copied into memory at once."""
+"""Bytes of a selection that may be copied into memory at once."""
 
 
 class Inputs(Protocol):
@@ -104,7 +104,7 @@ class ArrayInputs:
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """The inputs at some positions of inputs that are mapped from a file or read one by one."""
+    """The inputs at some positions of other inputs."""
 
     base: Inputs
     index: NDArray[np.int64]
@@ -124,10 +124,8 @@ class Selection:
         return np.asarray(whole[self.index])
 
 
-def select(inputs: Inputs, index: NDArray[np.int64]) -> Inputs:
-    """Return the inputs at these positions: copied where they are in memory, looked up where they are not."""
-    if isinstance(inputs, ArrayInputs):
-        return ArrayInputs(inputs.array[index])
+def select(inputs: Inputs, index: NDArray[np.int64]) -> Selection:
+    """Return the inputs at these positions; their `index` always counts in the source's own order."""
     if isinstance(inputs, Selection):
         return Selection(inputs.base, inputs.index[index])
     return Selection(inputs, index)
