@@ -3,9 +3,11 @@
 A user's own come as `path.py:name`, or as an entry point of the group `pencil.<kind>`.
 """
 
+import hashlib
 import importlib
 import importlib.util
 import pkgutil
+import sys
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
@@ -43,11 +45,15 @@ def _from_file(name: str, kind: str) -> Any:
 def _import_path(path: Path, kind: str) -> ModuleType:
     if not path.is_file():
         raise PencilError(f"{path} does not exist; give the {kind} as path/to/file.py:name.")
-    spec = importlib.util.spec_from_file_location(f"pencil_user_{path.stem}", path)
+    # One name for each file: dataclasses and type hints look their module up by it.
+    unique = hashlib.blake2b(str(path.resolve()).encode(), digest_size=6).hexdigest()
+    spec = importlib.util.spec_from_file_location(f"pencil_user_{path.stem}_{unique}", path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
     try:
         spec.loader.exec_module(module)
     except Exception as error:
+        del sys.modules[spec.name]
         raise PencilError(f"{path} cannot be imported: {type(error).__name__}: {error}") from error
     return module

@@ -4,12 +4,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from pencil import plugins
+from pencil.errors import PencilError
 from pencil.methods._contract import Method, NoOptions, TrainingView
 
 
 def kind(name: str) -> type[Method]:
     """Return a method's class by name, or a user's own by `file.py:Class`."""
-    found: type[Method] = plugins.find(__name__, name, "METHOD", kind="method")
+    found = plugins.find(__name__, name, "METHOD", kind="method")
+    if not (isinstance(found, type) and issubclass(found, Method)):
+        raise PencilError(f"{name} is no pencil.methods.Method; give the name of a class that is one.")
     return found
 
 
