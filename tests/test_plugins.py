@@ -1,0 +1,109 @@
+"""Plug-ins by name, by file, and what is said when there is none."""
+
+from pathlib import Path
+
+import pytest
+
+from pencil import methods, plugins
+from pencil.errors import PencilError
+
+
+def test_the_file_name_is_the_name(tmp_path: Path) -> None:
+    found = plugins.names("pencil.methods")
+    assert {"pencil", "cross_entropy"} <= set(found)
+    assert found == sorted(found) and not [name for name in found if name.startswith("_")]
+    assert plugins.find("pencil.methods", "pencil", "METHOD", kind="method").__name__ == "Pencil"
+
+
+def test_unknown_names_get_the_nearest_one() -> None:
+    with pytest.raises(PencilError, match=r'there is no method "pensil"\. Did you mean "pencil"\?'):
+        plugins.find("pencil.methods", "pensil", "METHOD", kind="method")
+    with pytest.raises(PencilError, match=r'no method "qqqq"\. Known: .*cross_entropy.*pencil'):
+        plugins.find("pencil.methods", "qqqq", "METHOD", kind="method")
+
+
+@pytest.mark.parametrize("name", ["_contract", "__init__", "../errors", "pencil.methods.pencil", ""])
+def test_what_is_no_plug_in_is_not_imported(name: str) -> None:
+    with pytest.raises(PencilError, match="there is no method"):
+        plugins.find("pencil.methods", name, "METHOD", kind="method")
+
+
+def test_a_users_file(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text("thing = 42\n")
+    assert plugins.find("pencil.methods", f"{file}:thing", "METHOD", kind="method") == 42
+    with pytest.raises(PencilError, match=r'mine\.py defines no method called thin\. Did you mean "thing"'):
+        plugins.find("pencil.methods", f"{file}:thin", "METHOD", kind="method")
+
+
+def test_two_files_of_one_name_are_two_plug_ins(tmp_path: Path) -> None:
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "mine.py").write_text(f"class Thing:\n    where = '{folder}'\n")
+    things = [plugins.find("pencil.methods", f"{tmp_path}/{f}/mine.py:Thing", "METHOD", kind="method") for f in "ab"]
+    assert [thing.where for thing in things] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (None, r"mine\.py does not exist; give the method as path/to/file\.py:name"),
+        ("def broken(:\n", r"mine\.py cannot be imported: SyntaxError"),
+        ("import no_such_module_anywhere\n", r"cannot be imported: ModuleNotFoundError: .*no_such_module_anywhere"),
+        ("1 / 0\n", r"cannot be imported: ZeroDivisionError: division by zero"),
+    ],
+)
+def test_broken_files_are_named(tmp_path: Path, text: str | None, message: str) -> None:
+    file = tmp_path / "mine.py"
+    if text is not None:
+        file.write_text(text)
+    with pytest.raises(PencilError, match=message) as e:
+        plugins.find("pencil.methods", f"{file}:x", "METHOD", kind="method")
+    assert "\n" not in str(e.value)
+
+
+METHOD_FILE = """
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pencil.losses import cross_entropy
+from pencil.methods import Method
+from pencil.table import Fixed
+from pencil.types import Batch, Phase, Terms
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    factor: float = 1.0
+
+
+class Scaled(Method):
+    Options = Options
+
+    def phases(self, settings):
+        setting = self.phase_setting(settings, "training")
+        return (Phase("training", setting.epochs, setting.lr, Fixed()),)
+
+    def loss(self, batch: Batch) -> Terms:
+        return Terms({"loss": self.options.factor * cross_entropy(batch.logits, batch.given)})
+
+
+def not_a_method():
+    return 3
+"""
+
+
+def test_a_users_method_has_checked_options_of_its_own(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(METHOD_FILE)
+    assert methods.create(f"{file}:Scaled", {"factor": 2}, 3).options.factor == 2.0
+    with pytest.raises(PencilError, match=r'no setting "options\.factr"\. Did you mean "factor"'):
+        methods.create(f"{file}:Scaled", {"factr": 2}, 3)
+
+
+def test_a_users_method_must_be_one(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(METHOD_FILE)
+    with pytest.raises(PencilError, match=r"mine\.py:not_a_method is no pencil\.methods\.Method"):
+        methods.create(f"{file}:not_a_method", {}, 3)
