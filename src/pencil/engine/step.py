@@ -73,8 +73,10 @@ def settle(
     prediction_BC = torch.nan_to_num(logits_BC.softmax(-1))
     changed = apply(phase.rule, rows, gradient_BC, prediction_BC, step, epoch, usable_B)
     if phase.track_predictions:
-        changed["prediction_sum"] = rows["prediction_sum"] + prediction_BC
-        changed["predictions"] = rows["predictions"] + 1
+        # What is not finite is no prediction: it must not count in the mean.
+        seen_BC = torch.where(usable_B.unsqueeze(-1), prediction_BC, torch.zeros_like(prediction_BC))
+        changed["prediction_sum"] = rows["prediction_sum"] + seen_BC
+        changed["predictions"] = rows["predictions"] + usable_B.to(torch.int32)
     return changed, _counts(rows, changed, prediction_BC, usable_B)
 
 
@@ -106,6 +108,8 @@ class Step:
         self.model: nn.Module = wrap(state.model)
         self.prepare = wrap(prepare)
         self.objective = wrap(lambda logits, rows: objective(state.method, phase, logits, rows))
+        self.found = torch.zeros(1, device=state.device)
+        self.unscaled = torch.ones(1, device=state.device)
         self.settle = wrap(lambda *arguments: settle(phase, *arguments))
 
     def __call__(self, size: int) -> None:
@@ -134,9 +138,10 @@ class Step:
         self.state.lr.copy_(lr.squeeze(0))
         gradients = [p.grad for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
         # The fused update is skipped on the device, without asking the host, where a gradient is not finite.
-        norms = torch.stack(torch._foreach_norm(gradients))
+        self.found.zero_()
+        torch._amp_foreach_non_finite_check_and_unscale_(gradients, self.found, self.unscaled)
         optimizer.grad_scale = None  # type: ignore[attr-defined]
-        optimizer.found_inf = (~norms.isfinite().all()).to(torch.float32)  # type: ignore[attr-defined]
+        optimizer.found_inf = self.found  # type: ignore[attr-defined]
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
 
