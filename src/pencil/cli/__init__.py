@@ -9,18 +9,19 @@ from pencil.cli.demo import demo
 from pencil.cli.failure import one_line
 from pencil.cli.listing import list_names
 from pencil.cli.predict import predict
+from pencil.cli.sweep import sweep
 from pencil.cli.train import train
 
-HELP = """Train a network on data whose labels are partly wrong; get a network that was not fooled, and the labels it
-believes.
+HELP = """Train a network on data whose labels are partly wrong.
+
+You get a network that was not fooled, and the labels it believes.
 
 \b
   pencil demo                               see it work, in about a minute
   pencil train photos/ --out run            learn from a folder of images
   pencil predict run new-photos/ > new.csv  use what was learned
 
-A run is a folder. In it, labels.parquet has a row for every example: the label given, the label believed, and whether
-to look at it; model.safetensors is the network, result.json the figures.
+A run is a folder; its labels.parquet has each example's label, given and believed.
 """
 
 app = typer.Typer(
@@ -35,6 +36,7 @@ app = typer.Typer(
 app.command(rich_help_panel="Start here")(demo)
 app.command(rich_help_panel="Start here")(train)
 app.command(rich_help_panel="Use a run")(predict)
+app.command(rich_help_panel="Many runs")(sweep)
 app.command("list", rich_help_panel="Look up")(list_names)
 
 

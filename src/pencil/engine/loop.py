@@ -159,7 +159,7 @@ class Engine:
             step = compiled if size == self.batch_size else plain
             return CapturedStep(step, size, [*self.state.tensors().values(), self.state.lr])
         except Exception as error:
-            listener.note(f"the step cannot be captured ({type(error).__name__}: {_first_line(error)}); running eagerly.")
+            listener.note(f"the step cannot be captured ({type(error).__name__}: {_gist(error)}); running eagerly.")
             self.captured = False
             self.state.optimizer.zero_grad(set_to_none=True)
             return lambda: plain(size)
@@ -202,8 +202,10 @@ class _View:
 
 
 def _compile(function: Any) -> Any:
-    return torch.compile(function, dynamic=False)
+    # Combo kernels join the many tiny ones: weight casts, batch-norm counters.
+    return torch.compile(function, dynamic=False, options={"combo_kernels": True})
 
 
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [""])[0][:200]
+def _gist(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [""]
+    return lines[0][:200] if len(lines) == 1 else f"{lines[0][:200]} … {lines[-1][:200]}"
