@@ -75,9 +75,7 @@ class Engine:
         return {"epoch": self.epoch, "seconds": self.seconds, "threads": torch.get_num_threads()}
 
     def restore(self, arrays: Mapping[str, NDArray[np.generic]], meta: Mapping[str, Any]) -> None:
-        """Go back to a checkpoint."""
-        for phase in self.phases:
-            phase.rule.prepare(self.state.table)
+        """Go back to a checkpoint; the columns that rules and methods had added by then come with it."""
         self.state.restore(arrays)
         self.epoch, self.seconds = int(meta["epoch"]), float(meta["seconds"])
 
