@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -22,7 +23,7 @@ def write_atomic(path: Path, content: bytes | Writer) -> None:
         os.replace(temporary, path)
         sync_folder(path.parent)
     except Exception as error:
-        if isinstance(error, OSError) or _is_full(error):
+        if isinstance(error, OSError) or _number(error):
             raise cannot_write(path, error) from error
         raise
     finally:
@@ -54,14 +55,18 @@ def sync_folder(folder: Path) -> None:
 
 def cannot_write(path: Path, error: Exception) -> PencilError:
     """Return the line for a person when the operating system refused a write."""
-    if _is_full(error):
+    if _number(error) in _FULL:
         return PencilError(f"the disk is full, {path} could not be written: free space and go on with --resume.")
-    return PencilError(f"{path} could not be written: {getattr(error, 'strerror', None) or error}.")
+    number = _number(error)
+    return PencilError(f"{path} could not be written: {os.strerror(number) if number else error}.")
 
 
-def _is_full(error: Exception) -> bool:
-    # Libraries with a writer of their own hand on the system's error number only as text.
-    return getattr(error, "errno", None) in _FULL or any(f"os error {number})" in str(error) for number in _FULL)
+def _number(error: Exception) -> int | None:
+    """Return the system's error number; libraries with a writer of their own hand it on only as text."""
+    if isinstance(error, OSError):
+        return error.errno
+    found = re.search(r"\(os error (\d+)\)", str(error))
+    return int(found[1]) if found else None
 
 
 def _write(path: Path, content: bytes | Writer) -> None:

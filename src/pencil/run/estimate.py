@@ -1,7 +1,9 @@
-"""Measures how long a run would take: a few real steps of its longest phase, on state that is thrown away."""
+"""Measures how long a run would take: a moment of its longest phase, on state that is thrown away."""
 
 import time
+from contextlib import suppress
 from dataclasses import replace
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -22,21 +24,21 @@ FORWARD_SHARE = 1 / 3
 def estimate_seconds(plan: Plan, machine: Machine) -> float:
     """Train for a moment and extrapolate to all epochs, with the predictions that are made after each."""
     longest = max(plan.phases, key=lambda phase: phase.epochs)
-    engine, _ = build_engine(replace(plan, phases=(replace(longest, epochs=max(longest.epochs, 1)),)), machine)
+    # Short epochs are repeated until there is enough to measure, however few the run has.
+    engine, _ = build_engine(replace(plan, phases=(replace(longest, epochs=1_000_000),)), machine)
     sample = _Sample()
-    try:
+    with suppress(_Enough):
         engine.train(sample)
-    except _Enough:
-        pass
+    if len(sample.epochs) > 1:
+        return plan.epochs * median(sample.epochs[1:])
     dataset = plan.dataset
     watched = len(dataset.held_out or ()) + len(dataset.test or ())
     steps = -(-len(dataset.train) // engine.batch_size)
-    epoch = sample.step_seconds * steps * (1 + FORWARD_SHARE * watched / len(dataset.train))
-    return epoch * plan.epochs
+    return plan.epochs * steps * sample.step_seconds * (1 + FORWARD_SHARE * watched / len(dataset.train))
 
 
 class _Enough(Exception):
-    """Enough steps were measured."""
+    """Enough was measured."""
 
 
 class _Sample:
@@ -44,6 +46,7 @@ class _Sample:
 
     def __init__(self) -> None:
         self.times: list[float] = []
+        self.epochs: list[float] = []
 
     def stepped(self, epoch: int, step: int, steps: int) -> None:
         if torch.cuda.is_available():
@@ -53,14 +56,12 @@ class _Sample:
             raise _Enough
 
     def epoch_done(self, record: EpochRecord) -> None:
-        raise _Enough
+        self.epochs.append(record["seconds"])
 
     @property
     def step_seconds(self) -> float:
         """The usual time between two steps."""
-        counted = self.times[WARM_UP:] if len(self.times) > WARM_UP + 1 else self.times
-        gaps = np.diff(counted)
-        return float(np.median(gaps)) if len(gaps) else 0.0
+        return float(np.median(np.diff(self.times[WARM_UP:])))
 
     def checkpoint_due(self, *, phase_end: bool) -> bool:
         return False

@@ -91,19 +91,23 @@ def _resume(
     if out is None:
         raise PencilError("--resume needs the run's folder; give it with --out.")
     folder = RunFolder.open(out)
+    if not folder.config.exists():
+        raise PencilError(f"the run in {out} was killed before it began; remove the folder and start again.")
+    saved = read_toml(folder.config)
+    if isinstance(source, (str, Path)):
+        asked = merge(asked, {"data": {"source": str(source)}})
+    _refuse_unnamed_code(saved, asked, folder)
+    if epochs is not None:
+        asked = merge(asked, {"phases": phase_lengths(str(saved["method"]), epochs)})
+    _refuse_other_settings(saved, asked, folder)
+    hardware = merge(saved.get("hardware", {}), asked.get("hardware", {}))
+    given = None if source is None or isinstance(source, (str, Path)) else source
+    prepared = plan(given, merge(saved, {"hardware": hardware}), download=download, cache_dir=cache_dir)
+    _refuse_other_data(prepared, folder)
     with folder.lock():
-        saved = read_toml(folder.config)
-        if isinstance(source, (str, Path)):
-            asked = merge(asked, {"data": {"source": str(source)}})
-        _refuse_unnamed_code(saved, asked, folder)
-        if epochs is not None:
-            asked = merge(asked, {"phases": phase_lengths(str(saved["method"]), epochs)})
-        _refuse_other_settings(saved, asked, folder)
-        hardware = merge(saved.get("hardware", {}), asked.get("hardware", {}))
-        given = None if source is None or isinstance(source, (str, Path)) else source
-        prepared = plan(given, merge(saved, {"hardware": hardware}), download=download, cache_dir=cache_dir)
-        _refuse_other_data(prepared, folder)
-        progress.note("resuming; only hardware settings (device, precision apart, workers, threads) may differ.")
+        progress.note(
+            "resuming with the run's own settings; only those of the hardware (device, workers, threads) may differ."
+        )
         if folder.status().state == "finished":
             return _finished(prepared, folder)
         return _train(prepared, choose_machine(prepared.settings.hardware), folder, progress, None)
@@ -135,7 +139,7 @@ def _refuse_other_settings(saved: Document, asked: Document, folder: RunFolder) 
 def _refuse_other_data(prepared: Plan, folder: RunFolder) -> None:
     from pencil.results.documents import read_object
 
-    before = read_object(folder.split).get("fingerprint")
+    before = read_object(folder.split).get("fingerprint") if folder.split.exists() else None
     now = prepared.dataset.facts.get("fingerprint")
     if before and now != before:
         raise PencilError(
@@ -188,4 +192,4 @@ def _restore_threads(meta: Mapping[str, Any], prepared: Plan, progress: Progress
 def _finished(prepared: Plan, folder: RunFolder) -> Result:
     from pencil.run.predict import load_network
 
-    return Result(load_network(folder, prepared.settings), folder.path)
+    return Result(load_network(folder, prepared.settings, backbone=prepared.settings.backbone), folder.path)

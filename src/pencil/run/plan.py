@@ -69,7 +69,7 @@ def plan(
     method_name = str(asked.get("method") or DEFAULT_METHOD)
     facts = recipes.Facts(len(dataset.train), dataset.num_classes, dataset.preparation.kind)
     recipe = recipes.resolve(str(asked.get("recipe") or DEFAULT_RECIPE), method_name, facts)
-    document = merge(recipe, {k: v for k, v in asked.items() if v not in ("", None)}, {"method": method_name})
+    document: Document = merge(recipe, {k: v for k, v in asked.items() if v not in ("", None)}, {"method": method_name})
     if epochs is not None:
         document = _with_epochs(document, epochs, methods.kind(method_name))
     settings, warning = _with_backbone(from_document(one_spelling(document, asked)), dataset)

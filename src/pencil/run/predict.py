@@ -60,8 +60,9 @@ def load_network(folder: RunFolder, settings: Settings, *, backbone: str = "") -
 def read_preparation(folder: RunFolder) -> Preparation:
     """Read preprocessing.json."""
     fields = read_object(folder.preprocessing)
+    values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in fields.items()}
     try:
-        return Preparation(**{k: tuple(v) if isinstance(v, list) else v for k, v in fields.items()})
+        return Preparation(**values)
     except TypeError:
         raise PencilError(f"{folder.preprocessing} is damaged: it has unknown fields.") from None
 
