@@ -111,7 +111,7 @@ class Lively(Shown):
         self.live.get_renderable = self.render  # type: ignore[method-assign]
 
     def note(self, line: str) -> None:
-        self.live.console.print(f"{self.title}: {line}" if self.title else line, style="dim", highlight=False)
+        self.live.console.print(Text(f"{self.title}: {line}" if self.title else line, style="dim"))
 
     def render(self) -> RenderableType:
         """Draw the display as it should be now."""

@@ -8,8 +8,6 @@ from typing import Any
 import typer
 
 from pencil.cli.timing import spoken
-from pencil.config import merge, read_toml
-from pencil.errors import PencilError
 from pencil.results.folder import RunFolder
 
 
@@ -19,7 +17,6 @@ def describe(
     *,
     epochs: Sequence[int] | None,
     out: Path | None,
-    resume: bool,
     download: bool,
     as_json: bool,
 ) -> None:
@@ -29,11 +26,7 @@ def describe(
     from pencil.run.estimate import estimate_seconds
     from pencil.runtime import device_name
 
-    if resume:
-        if out is None:
-            raise PencilError("--resume needs the run's folder; give it with --out.")
-        asked = merge(read_toml(RunFolder.open(out).config), asked)
-    elif out is not None:
+    if out is not None:
         RunFolder.check_free(out)
     prepared = plan(source, asked, epochs=epochs, download=download)
     machine = choose_machine(prepared.settings.hardware)
@@ -42,9 +35,9 @@ def describe(
         _print(facts, prepared.warnings)
     seconds = estimate_seconds(prepared, machine)
     if as_json:
-        typer.echo(json.dumps(facts | {"seconds": round(seconds, 1)}, indent=2, ensure_ascii=False))
+        typer.echo(json.dumps(facts | {"seconds": round(seconds, 3)}, indent=2, ensure_ascii=False))
         return
-    typer.echo(f"time       about {spoken(seconds)}, from a few steps measured just now; nothing was written")
+    typer.echo(f"time       about {spoken(seconds)}, from a few steps measured just now; no run was written")
 
 
 def _facts(prepared: Any, device: str) -> dict[str, Any]:

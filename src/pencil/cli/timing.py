@@ -17,20 +17,26 @@ class Clock:
     """Share of the present epoch that is done."""
     began: float = field(default_factory=time.monotonic)
     """When the present epoch began."""
+    warming: bool = True
+    skipped: float | None = None
+    """Share of the first epoch that an earlier sitting did."""
     lengths: deque[float] = field(default_factory=lambda: deque(maxlen=20))
 
     def stepped(self, step: int, steps: int) -> None:
         """A step of the present epoch was taken."""
-        self.part = step / max(steps, 1)
+        self.part = step / steps
+        if self.skipped is None:
+            self.skipped = (step - 1) / steps
 
     def epoch_done(self, epochs: int) -> None:
         """Another epoch is complete."""
         now = time.monotonic()
         # The first epoch warms up caches and compiles; a later one says more.
-        if self.done and len(self.lengths) == 1:
+        if self.warming and self.lengths:
             self.lengths.clear()
-        self.lengths.append(now - self.began)
-        self.done, self.part, self.began = epochs, 0.0, now
+            self.warming = False
+        self.lengths.append((now - self.began) / (1 - (self.skipped or 0.0)))
+        self.done, self.part, self.skipped, self.began = epochs, 0.0, 0.0, now
 
     def left(self) -> float | None:
         """Estimate the seconds to the end of the run; None where nothing is measured yet."""
@@ -40,7 +46,8 @@ class Clock:
         if self.lengths:
             one = median(self.lengths)
             return max(one * (self.total - self.done) - min(spent, one), 0.0)
-        return None if self.part < 0.02 else spent / self.part * (self.total - self.done - self.part)
+        measured = self.part - (self.skipped or 0.0)
+        return None if measured < 0.02 else spent / measured * (self.total - self.done - self.part)
 
 
 def spoken(seconds: float | None) -> str:

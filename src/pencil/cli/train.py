@@ -72,10 +72,12 @@ def train(
     lengths = epoch_counts(epochs)
     if source is None and not resume and not asked.get("data", {}).get("source"):
         raise PencilError("no data is named; give a folder, a file or a source, e.g. pencil train digits --out run.")
+    if dry_run and resume:
+        raise PencilError("--dry-run describes a new run; leave --resume out.")
     if dry_run:
         from pencil.cli.dry_run import describe
 
-        describe(tidy(source), asked, epochs=lengths, out=out, resume=resume, download=download, as_json=as_json)
+        describe(tidy(source), asked, epochs=lengths, out=out, download=download, as_json=as_json)
         return
     if out is None:
         raise PencilError("--out is missing; name the folder to write the run to, e.g. --out run.")

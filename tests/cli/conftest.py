@@ -1,0 +1,91 @@
+"""A place to run commands in, and small data that trains in a moment."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pencil.cli import run
+
+SOURCE_TREE = Path(__file__).parents[2] / "src"
+QUICK = ("--epochs", "1,1,1", "--backbone", "mlp", "--set", "hardware.threads=1")
+"""Options of a run that is over in a moment."""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def line(self) -> str:
+        """The one line on stderr."""
+        lines = self.err.splitlines()
+        assert len(lines) == 1, self.err
+        return lines[0]
+
+
+Command = Callable[..., Ended]
+
+
+@pytest.fixture
+def place(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty working folder; decoded images are kept elsewhere."""
+    monkeypatch.setenv("PENCIL_CACHE", str(tmp_path_factory.mktemp("cache")))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(SOURCE_TREE), *sys.path]))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def pencil(place: Path, capsys: pytest.CaptureFixture[str]) -> Command:
+    """Run a command in this process."""
+
+    def command(*arguments: object) -> Ended:
+        capsys.readouterr()
+        code = run([str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        return Ended(code, captured.out, captured.err)
+
+    return command
+
+
+@pytest.fixture
+def process(place: Path) -> Callable[..., "subprocess.Popen[str]"]:
+    """Start a command as a process of its own."""
+
+    def start(*arguments: object) -> "subprocess.Popen[str]":
+        command = [sys.executable, "-m", "pencil", *(str(argument) for argument in arguments)]
+        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    return start
+
+
+@pytest.fixture
+def rows(place: Path) -> Path:
+    """Three clouds of points, with a test set and true labels; every tenth label is wrong."""
+    return write_rows(place / "rows.npz")
+
+
+def write_rows(path: Path, **changed: object) -> Path:
+    """Write 120 rows of 8 features in 3 classes as .npz, with some arrays replaced (None leaves one out)."""
+    rng = np.random.default_rng(0)
+    clean = np.arange(120) % 3
+    x = (rng.normal(size=(120, 8)) + 3 * np.eye(8)[clean]).astype(np.float32)
+    y = np.where(np.arange(120) % 10 == 0, (clean + 1) % 3, clean)
+    arrays = {"x": x, "y": y, "clean": clean, "x_test": x[:30] + 0.1, "y_test": clean[:30]} | changed
+    np.savez(path, **{name: value for name, value in arrays.items() if value is not None})
+    return path
+
+
+def listing(folder: Path) -> dict[str, bytes | None]:
+    """Everything under a folder, with the content of its files."""
+    return {str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}

@@ -1,0 +1,51 @@
+"""A disk that fills up ends a run with one line; with more room it goes on."""
+
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from .conftest import QUICK
+
+SCRIPT = """
+mkdir small && mount -t tmpfs -o size=100k none small || exit 77
+"$PYTHON" -m pencil train rows.npz --out small/run {options}
+echo "code $?"
+mount -o remount,size=20m small
+"$PYTHON" -m pencil train --resume --out small/run --quiet
+echo "code $?"
+ls small/run
+"""
+
+
+@pytest.mark.skipif(shutil.which("unshare") is None, reason="needs unshare")
+def test_a_full_disk(rows: Path) -> None:
+    script = SCRIPT.format(options=" ".join(QUICK))
+    environment = os.environ | {"PYTHON": sys.executable}
+    command = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script]
+    ended = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    if ended.returncode == 77 or "unshare:" in ended.stderr:
+        pytest.skip("no file system of its own can be mounted here")
+    first, second = [line for line in ended.stdout.splitlines() if line.startswith("code")]
+    assert (first, second) == ("code 2", "code 0"), ended.stderr
+    line = next(line for line in ended.stderr.splitlines() if line.startswith("pencil: "))
+    assert "disk is full" in line and "small/run" in line and "--resume" in line
+    assert "Traceback" not in ended.stderr
+    assert "model.safetensors" in ended.stdout
+
+
+def test_a_file_that_may_not_grow(rows: Path) -> None:
+    def limit() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+
+    command = [sys.executable, "-m", "pencil", "train", "rows.npz", "--out", "run", "--quiet", *QUICK]
+    ended = subprocess.run(command, capture_output=True, text=True, preexec_fn=limit, check=False)
+    assert ended.returncode == 2, ended.stderr
+    (line,) = ended.stderr.splitlines()
+    assert line.startswith("pencil: run/") and "could not be written" in line

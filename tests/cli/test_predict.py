@@ -1,0 +1,81 @@
+"""`pencil predict` gives a class and a confidence for every example."""
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from .conftest import Command, listing
+
+FACTORY = """
+from torch import nn
+def factory(spec, num_classes):
+    return nn.Linear(spec.shape[0], num_classes)
+"""
+TRAINED = ("--epochs", "15,1,1", "--held-out", "0", "--set", "hardware.threads=1", "--set", "optimizer.batch_size=16")
+
+
+@pytest.fixture
+def trained(pencil: Command, rows: Path) -> Path:
+    ended = pencil("train", rows, "--out", "run", "--backbone", "mlp", *TRAINED)
+    assert ended.code == 0, ended.err
+    return Path("run")
+
+
+def test_csv_goes_to_stdout(pencil: Command, trained: Path, rows: Path) -> None:
+    ended = pencil("predict", trained, rows)
+    assert ended.code == 0, ended.err
+    table = list(csv.DictReader(io.StringIO(ended.out)))
+    assert len(table) == 30 and set(table[0]) == {"id", "predicted", "confidence"}
+    assert all(row["predicted"] in {"0", "1", "2"} and 1 / 3 <= float(row["confidence"]) <= 1 for row in table)
+    right = sum(row["predicted"] == str(number % 3) for number, row in enumerate(table))
+    assert f"{100 * right / 30:.2f}%" in ended.err
+    last = json.loads((trained / "history.jsonl").read_text().splitlines()[-1])
+    assert last["test_accuracy"] == pytest.approx(100 * right / 30)
+
+
+def test_another_split(pencil: Command, trained: Path, rows: Path, place: Path) -> None:
+    assert len(pencil("predict", trained, rows, "--split", "train").out.splitlines()) == 121
+    ended = pencil("predict", trained, rows, "--split", "held-out")
+    assert ended.code == 2 and "held-out" in ended.line
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_files_hold_the_same(pencil: Command, trained: Path, rows: Path, suffix: str) -> None:
+    ended = pencil("predict", trained, rows, "--out", f"new.{suffix}", "--json")
+    assert ended.code == 0, ended.err
+    shown = json.loads(ended.out)
+    if suffix == "csv":
+        table = csv.DictReader(io.StringIO(Path("new.csv").read_text()))
+        written = [row | {"confidence": float(row["confidence"])} for row in table]
+    else:
+        written = pq.read_table("new.parquet").to_pylist()
+    assert written == shown
+
+
+def test_a_file_that_exists_is_left_alone(pencil: Command, trained: Path, rows: Path, place: Path) -> None:
+    Path("new.csv").write_text("precious")
+    before = listing(place)
+    ended = pencil("predict", trained, rows, "--out", "new.csv")
+    assert ended.code == 2 and "new.csv" in ended.line
+    assert listing(place) == before
+
+
+def test_other_data_is_refused(pencil: Command, trained: Path) -> None:
+    ended = pencil("predict", trained, "digits")
+    assert ended.code == 2
+    assert "digits" in ended.line and "(8,)" in ended.line
+
+
+def test_code_of_ones_own_must_be_named_again(pencil: Command, rows: Path) -> None:
+    Path("mine.py").write_text(FACTORY)
+    assert pencil("train", rows, "--out", "own", "--backbone", "mine.py:factory", *TRAINED).code == 0
+    ended = pencil("predict", "own", rows)
+    assert ended.code == 2 and "--backbone mine.py:factory" in ended.line
+    assert pencil("predict", "own", rows, "--backbone", "mine.py:factory").code == 0
+    ended = pencil("train", "--resume", "--out", "own")
+    assert ended.code == 2 and "--backbone mine.py:factory" in ended.line
+    assert pencil("train", "--resume", "--out", "own", "--backbone", "mine.py:factory").code == 0

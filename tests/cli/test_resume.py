@@ -1,0 +1,100 @@
+"""A run that was killed or stopped goes on, and ends as if nothing had happened."""
+
+import random
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from .conftest import QUICK, Command, listing
+
+LONG = (
+    "--epochs", "10,20,10", "--backbone", "mlp", "--noise", "symmetric:0.3", "--set", "optimizer.batch_size=8",
+    "--set", "hardware.threads=1", "--set", "hardware.checkpoint_seconds=0",
+)  # fmt: skip
+Process = Callable[..., "subprocess.Popen[str]"]
+
+
+def test_killed_at_any_moment_a_run_ends_the_same_to_the_bit(pencil: Command, process: Process, rows: Path) -> None:
+    assert pencil("train", rows, "--out", "unbroken", *LONG).code == 0
+    chance = random.Random(1)
+    child = process("train", rows, "--out", "killed", *LONG)
+    for number in range(3):
+        _wait_for_epoch("killed", 12 * number + chance.randrange(6), child)
+        time.sleep(chance.random() / 20)
+        child.kill()
+        child.communicate()
+        child = process("train", "--resume", "--out", "killed")
+    out, err = child.communicate(timeout=100)
+    assert child.returncode == 0, out + err
+    for name in ("model.safetensors", "label_distributions.safetensors", "labels.parquet"):
+        assert Path("killed", name).read_bytes() == Path("unbroken", name).read_bytes(), name
+    assert len(Path("killed/history.jsonl").read_text().splitlines()) == 40
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_request_to_stop_saves_and_says_how_to_go_on(
+    pencil: Command, process: Process, rows: Path, number: int, code: int
+) -> None:
+    child = process("train", rows, "--out", "run", *LONG)
+    _wait_for_epoch("run", 3, child)
+    child.send_signal(number)
+    _, err = child.communicate(timeout=100)
+    assert child.returncode == code, err
+    assert err.splitlines()[-1] == "pencil: stopped; go on with: pencil train --resume --out run"
+    done = len(Path("run/history.jsonl").read_text().splitlines())
+    resumed = pencil("train", "--resume", "--out", "run")
+    assert resumed.code == 0, resumed.err
+    assert "may differ" in resumed.err
+    assert done < 40 == len(Path("run/history.jsonl").read_text().splitlines())
+
+
+def test_the_command_that_started_a_run_resumes_it(pencil: Command, rows: Path) -> None:
+    assert pencil("train", rows, "--out", "run", *QUICK).code == 0
+    again = pencil("train", rows, "--out", "run", "--resume", "--device", "cpu", "--json", *QUICK)
+    assert again.code == 0, again.err
+    assert '"method": "pencil"' in again.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (("--seed", "7"), "seed"),
+        (("--epochs", "1,2,1"), "phases.labels.epochs"),
+        (("--noise", "symmetric:0.2"), "data.noise"),
+        (("--method", "cross_entropy"), "method"),
+        (("--precision", "64-true"), "hardware.precision"),
+        (("other.npz",), "data.source"),
+        (("--set", "optimizer.batch_size=3"), "optimizer.batch_size"),
+    ],
+)
+def test_other_settings_are_refused(
+    pencil: Command, rows: Path, place: Path, arguments: tuple[str, ...], named: str
+) -> None:
+    assert pencil("train", rows, "--out", "run", *QUICK).code == 0
+    before = listing(place)
+    ended = pencil("train", "--resume", "--out", "run", *arguments)
+    assert ended.code == 2
+    assert f"other settings ({named})" in ended.line and "--out" in ended.line
+    assert listing(place) == before
+
+
+def test_other_data_is_refused(pencil: Command, rows: Path) -> None:
+    from .conftest import write_rows
+
+    assert pencil("train", rows, "--out", "run", *QUICK).code == 0
+    write_rows(rows, y=(list(range(3)) * 40))
+    ended = pencil("train", "--resume", "--out", "run")
+    assert ended.code == 2
+    assert "data has changed" in ended.line
+
+
+def _wait_for_epoch(run: str, epoch: int, child: "subprocess.Popen[str]") -> None:
+    history, end = Path(run, "history.jsonl"), time.monotonic() + 100
+    while not history.exists() or history.read_bytes().count(b"\n") < epoch:
+        assert child.poll() is None, child.communicate()
+        assert time.monotonic() < end
+        time.sleep(0.01)

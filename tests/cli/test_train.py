@@ -1,0 +1,105 @@
+"""`pencil train` writes the whole run folder, repeats a run, and says what it does."""
+
+import json
+import tomllib
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from .conftest import QUICK, Command, listing
+
+FILES = {
+    "config.toml", "result.json", "history.jsonl", "labels.parquet", "label_distributions.safetensors",
+    "model.safetensors", "classes.json", "preprocessing.json", "split.json", "checkpoint", "status.json", "lock",
+}  # fmt: skip
+
+
+def test_a_run_folder_has_every_file(pencil: Command, rows: Path) -> None:
+    ended = pencil("train", rows, "--out", "run", *QUICK)
+    assert ended.code == 0, ended.err
+    assert {path.name for path in Path("run").iterdir()} == FILES
+    assert json.loads(Path("run/status.json").read_text())["state"] == "finished"
+    assert len(Path("run/history.jsonl").read_text().splitlines()) == 3
+
+
+def test_the_summary_says_what_came_out_and_where_it_is(pencil: Command, rows: Path) -> None:
+    ended = pencil("train", rows, "--out", "run", *QUICK)
+    for word in (
+        "test accuracy",
+        "correct labels",
+        "labels changed",
+        "suspects",
+        "estimated noise",
+        "run",
+        "pencil predict",
+    ):
+        assert word in ended.out
+
+
+def test_progress_is_a_plain_line_where_there_is_no_terminal(pencil: Command, rows: Path) -> None:
+    last = pencil("train", rows, "--out", "run", *QUICK).err.splitlines()[-1]
+    assert last.startswith("phase 3/3 tuning, epoch 3/3: loss ")
+    for word in ("given labels", "held out", "test", "changed", "correct labels", "images/s"):
+        assert word in last
+    assert "\x1b" not in last
+
+
+def test_quiet_shows_nothing(pencil: Command, rows: Path) -> None:
+    ended = pencil("train", rows, "--out", "run", "--quiet", *QUICK)
+    assert (ended.code, ended.out, ended.err) == (0, "", "")
+
+
+def test_json_is_the_whole_of_stdout(pencil: Command, rows: Path) -> None:
+    ended = pencil("train", rows, "--out", "run", "--json", *QUICK)
+    assert json.loads(ended.out) == json.loads(Path("run/result.json").read_text())
+
+
+def test_held_out_examples_have_rows_too(pencil: Command, rows: Path) -> None:
+    pencil("train", rows, "--out", "run", "--held-out", "0.25", *QUICK)
+    splits = pq.read_table("run/labels.parquet")["split"].to_pylist()
+    assert (splits.count("train"), splits.count("held-out")) == (90, 30)
+
+
+def test_a_run_is_repeated_from_its_own_settings(pencil: Command, rows: Path) -> None:
+    pencil("train", rows, "--out", "first", "--noise", "symmetric:0.3", "--seed", "5", *QUICK)
+    again = pencil("train", "--config", "first/config.toml", "--out", "second")
+    assert again.code == 0, again.err
+    for name in ("config.toml", "label_distributions.safetensors", "model.safetensors", "labels.parquet"):
+        assert (Path("first") / name).read_bytes() == (Path("second") / name).read_bytes(), name
+
+
+def test_later_layers_win(pencil: Command, rows: Path) -> None:
+    Path("mine.toml").write_text(
+        'seed = 1\n[optimizer]\nbatch_size = 16\nmomentum = 0.5\n[options]\nlabel_step = "0.2"\n'
+    )
+    arguments = ("--config", "mine.toml", "--seed", "2", "--set", "optimizer.batch_size=32", "--set", "label_lr=50")
+    ended = pencil("train", rows, "--out", "run", *arguments, *QUICK)
+    assert ended.code == 0, ended.err
+    settings = tomllib.loads(Path("run/config.toml").read_text())
+    assert settings["seed"] == 2
+    assert settings["optimizer"] == settings["optimizer"] | {"batch_size": 32, "momentum": 0.5}
+    assert settings["options"]["label_lr"] == "50" and "label_step" not in settings["options"]
+
+
+@pytest.mark.parametrize("shape", ["text", "json"])
+def test_a_dry_run_describes_and_writes_nothing(pencil: Command, rows: Path, place: Path, shape: str) -> None:
+    before = listing(place)
+    ended = pencil("train", rows, "--out", "run", "--dry-run", *QUICK, *(["--json"] if shape == "json" else []))
+    assert ended.code == 0, ended.err
+    assert listing(place) == before
+    if shape == "json":
+        facts = json.loads(ended.out)
+        assert facts["examples"] == {"train": 108, "held_out": 12, "test": 30}
+        assert facts["seconds"] > 0 and facts["parameters"] > 0
+        return
+    for word in (
+        "108 train, 12 held out, 30 test",
+        "3: 0, 1, 2",
+        "mlp",
+        "parameters",
+        "labels: 1 epochs",
+        "CPU",
+        "about 0:0",
+    ):
+        assert word in ended.out
