@@ -1,0 +1,52 @@
+"""Predictions over a whole set."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from pencil.data import ArrayInputs
+from pencil.data.augment import Prepare
+from pencil.engine import predict
+from pencil.engine.evaluate import Evaluator
+from pencil.runtime import PRECISIONS
+
+CPU = torch.device("cpu")
+PLAIN = PRECISIONS["32-true"]
+
+
+@pytest.mark.parametrize("resident", [True, False])
+def test_outputs_are_the_networks_in_order_and_the_network_is_left_as_it_was(
+    resident: bool, digits: Any, networks: Any
+) -> None:
+    data = digits(50, images=True)
+    model = networks["forgetful"]()
+    evaluator = Evaluator(ArrayInputs(data.x), Prepare(data.preparation, 0), PLAIN, CPU, resident=resident)
+    evaluator.batch = 16
+    before = {k: v.clone() for k, v in model.state_dict().items()}
+    out = evaluator.logits(model.train())
+    assert model.training, "training mode is given back"
+    assert all(torch.equal(v, before[k]) for k, v in model.state_dict().items()), "no running statistics moved"
+    x = (torch.from_numpy(data.x).float() - 80) / 95
+    with torch.no_grad():
+        expected = model.eval()(x.permute(0, 3, 1, 2))
+    assert torch.allclose(out, expected, atol=1e-5)
+
+
+def test_accuracy_counts_known_labels_only() -> None:
+    class Echo(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x
+
+    rows = np.eye(3, dtype=np.float32)[[0, 1, 2, 0]]
+    from pencil.data import Preparation
+
+    prepare = Prepare(Preparation("rows", (3,), (0.0,) * 3, (1.0,) * 3), 0)
+    evaluator = Evaluator(ArrayInputs(rows), prepare, PLAIN, CPU, resident=True)
+    assert evaluator.accuracy(Echo(), torch.tensor([0, 1, 0, -1])) == pytest.approx(200 / 3)
+    assert evaluator.accuracy(Echo(), torch.tensor([-1, -1, -1, -1])) == 0
+    probabilities = predict(Echo(), ArrayInputs(rows), prepare, PLAIN, CPU)
+    e = np.exp(1)
+    assert probabilities[0].tolist() == pytest.approx([e / (e + 2), 1 / (e + 2), 1 / (e + 2)])
