@@ -64,7 +64,7 @@ def _report(error: BaseException) -> int | None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE
     if isinstance(error, KeyboardInterrupt | Terminated):
-        one_line("stopped.")
+        one_line(str(error) or "stopped.")
         return INTERRUPTED if isinstance(error, KeyboardInterrupt) else TERMINATED
     if _is_out_of_memory(error):
         one_line(MEMORY)

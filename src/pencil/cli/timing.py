@@ -15,7 +15,7 @@ class Clock:
     done: int = 0
     part: float = 0.0
     """Share of the present epoch that is done."""
-    began: float = field(default_factory=time.monotonic)
+    began: float = field(default_factory=lambda: time.monotonic())
     """When the present epoch began."""
     warming: bool = True
     skipped: float | None = None

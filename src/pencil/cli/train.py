@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from pencil.cli.asked import document, epoch_counts, tidy
-from pencil.cli.failure import guarded, one_line
+from pencil.cli.failure import Terminated, guarded, one_line
 from pencil.errors import PencilError
 
 Argument, Option = typer.Argument, typer.Option
@@ -96,6 +96,11 @@ def _fit(source: str | None, asked: dict[str, Any], out: Path, *, quiet: bool, a
     except Interrupted as stopped:
         one_line(str(stopped))
         raise typer.Exit(128 + stopped.signal) from None
+    except (KeyboardInterrupt, Terminated) as stopped:
+        if (out / "checkpoint").is_dir():
+            line = f"stopped at once; go on from the last checkpoint with: pencil train --resume --out {out}"
+            raise type(stopped)(line) from None
+        raise
     if as_json:
         typer.echo(json.dumps(result.summary, indent=2, ensure_ascii=False))
     elif not quiet:

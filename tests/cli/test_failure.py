@@ -1,0 +1,51 @@
+"""What goes wrong outside of the program is one line and an exit code; a bug keeps its traceback."""
+
+import os
+import signal
+from collections.abc import Callable
+
+import pytest
+import typer
+
+from pencil.cli.failure import guarded
+from pencil.errors import PencilError
+
+
+def fails_with(error: BaseException) -> Callable[[], None]:
+    def command() -> None:
+        raise error
+
+    return guarded(command)
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "words"),
+    [
+        (PencilError("row 3 is\nbad"), 2, "pencil: row 3 is bad"),
+        (PermissionError(13, "Permission denied", "/root/x"), 2, "/root/x: Permission denied"),
+        (OSError(28, "No space left on device"), 2, "No space left"),
+        (MemoryError(), 1, "batch_size"),
+        (RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory"), 1, "batch_size"),
+        (type("OutOfMemoryError", (RuntimeError,), {})("CUDA out of memory"), 1, "batch_size"),
+        (KeyboardInterrupt(), 130, "stopped"),
+    ],
+)
+def test_one_line_and_a_code(capsys: pytest.CaptureFixture[str], error: BaseException, code: int, words: str) -> None:
+    with pytest.raises(typer.Exit) as ended:
+        fails_with(error)()
+    assert ended.value.exit_code == code
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("pencil: ") and words in line
+
+
+def test_a_bug_keeps_its_traceback() -> None:
+    with pytest.raises(ZeroDivisionError):
+        fails_with(ZeroDivisionError())()
+
+
+def test_termination_ends_in_order(capsys: pytest.CaptureFixture[str]) -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(typer.Exit) as ended:
+        guarded(lambda: os.kill(os.getpid(), signal.SIGTERM))()
+    assert ended.value.exit_code == 143
+    assert signal.getsignal(signal.SIGTERM) is before
