@@ -149,18 +149,19 @@ class Engine:
 
     def _make_stepper(self, phase: Phase, size: int, listener: Listener) -> Callable[[], None]:
         plain = Step(self.state, phase, self.feed, self.prepare, self.precision)
-        if not self.captured:
-            return lambda: plain(size)
-        try:
-            # Short batches are too few to be worth compiling.
-            compiled = Step(self.state, phase, self.feed, self.prepare, self.precision, wrap=_compile)
-            step = compiled if size == self.batch_size else plain
-            return CapturedStep(step, size, [*self.state.tensors().values(), self.state.lr])
-        except Exception as error:
-            listener.note(f"the step cannot be captured ({type(error).__name__}: {_gist(error)}); running eagerly.")
+        # Short batches are too few to be worth compiling.
+        wraps = (_compile, _compile_network, None) if size == self.batch_size else (None,)
+        for wrap in wraps if self.captured else ():
+            try:
+                step = Step(self.state, phase, self.feed, self.prepare, self.precision, wrap)
+                return CapturedStep(step, size, [*self.state.tensors().values(), self.state.lr])
+            except Exception as error:
+                self.state.optimizer.zero_grad(set_to_none=True)
+                listener.note(f"the step of phase {phase.name} cannot be captured: {type(error).__name__}: {_gist(error)}")
+        if self.captured:
+            listener.note("running eagerly.")
             self.captured = False
-            self.state.optimizer.zero_grad(set_to_none=True)
-            return lambda: plain(size)
+        return lambda: plain(size)
 
     def _measure(self, phase: Phase, phase_epoch: int) -> EpochRecord:
         counts, parts = self.state.meters.read()
@@ -202,6 +203,10 @@ class _View:
 def _compile(function: Any) -> Any:
     # Combo kernels join the many tiny ones: weight casts, batch-norm counters.
     return torch.compile(function, dynamic=False, options={"combo_kernels": True})
+
+
+def _compile_network(function: Any) -> Any:
+    return _compile(function) if isinstance(function, nn.Module) else function
 
 
 def _gist(error: Exception) -> str:

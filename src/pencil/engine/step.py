@@ -43,7 +43,8 @@ def objective(method: Method, phase: Phase, logits_BC: Tensor, rows: Rows) -> tu
     each_B = torch.stack(list(terms.parts.values())).sum(0) * rows["weight"]
     usable_B = finite_B & each_B.isfinite()
     taking_B = usable_B if terms.rows is None else usable_B & terms.rows
-    count = taking_B.sum().clamp(min=1)
+    # Counted in floats: a kernel that sums truth values beside numbers does not compile for every GPU.
+    count = torch.where(taking_B, torch.ones_like(each_B), torch.zeros_like(each_B)).sum().detach().clamp(min=1)
     loss = terms.scale * torch.where(taking_B, each_B, torch.zeros_like(each_B)).sum() / count
     for term in terms.whole_batch.values():
         loss = loss + term

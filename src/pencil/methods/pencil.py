@@ -103,4 +103,6 @@ def _label_step(options: Any, num_classes: int) -> Schedule:
         raise PencilError("give the label step once: options.label_lr (λ) or options.label_step (η = λ/(B·c)).")
     if options.label_step is not None:
         return Schedule.parse(options.label_step)
+    if options.reference_batch < 1:
+        raise PencilError(f"options.reference_batch is {options.reference_batch}; give at least 1.")
     return Schedule.parse(options.label_lr).times(1 / (options.reference_batch * num_classes))

@@ -13,7 +13,6 @@ from pencil.config import (
     DataSettings,
     Schedule,
     Settings,
-    build_record,
     from_document,
     merge,
     to_document,
@@ -63,9 +62,8 @@ def plan(
 ) -> Plan:
     """Read the data, fill in the recipe under what the user asked for, and make the method."""
     asked = _with_source(source, asked)
-    data_settings = build_record(DataSettings, asked.get("data", {}), "data.")
-    seed = int(asked.get("seed", 0))
-    dataset = _dataset(source, data_settings, seed, download=download, cache_dir=cache_dir)
+    early = _check(asked)
+    dataset = _dataset(source, early.data, early.seed, download=download, cache_dir=cache_dir)
     method_name = str(asked.get("method") or DEFAULT_METHOD)
     facts = recipes.Facts(len(dataset.train), dataset.num_classes, dataset.preparation.kind)
     recipe = recipes.resolve(str(asked.get("recipe") or DEFAULT_RECIPE), method_name, facts)
@@ -75,6 +73,16 @@ def plan(
     settings, warning = _with_backbone(from_document(one_spelling(document, asked)), dataset)
     method = methods.create(method_name, settings.options, dataset.num_classes)
     return Plan(settings, dataset, method, method.phases(settings.phases), (warning,) if warning else ())
+
+
+def _check(asked: Document) -> Settings:
+    """Refuse wrong names and types before any data is read; what is missing, a recipe may still give."""
+    document: dict[str, Any] = {"method": DEFAULT_METHOD, **{k: v for k, v in asked.items() if v not in ("", None)}}
+    phases = document.get("phases")
+    if isinstance(phases, Mapping):
+        start = {"epochs": 0, "lr": 0}
+        document["phases"] = {k: {**start, **v} if isinstance(v, Mapping) else v for k, v in phases.items()}
+    return from_document(document)
 
 
 def _with_source(source: Any, asked: Document) -> Document:
@@ -106,6 +114,8 @@ def phase_lengths(method: str, epochs: Sequence[int]) -> dict[str, dict[str, int
         raise PencilError(
             f"--epochs has {len(epochs)} numbers, but {method} has {len(names)} phases: {', '.join(names)}."
         )
+    if min(epochs, default=0) < 0:
+        raise PencilError(f"--epochs has the number {min(epochs)}; give 0 or more.")
     return {name: {"epochs": count} for name, count in zip(names, epochs, strict=True)}
 
 
@@ -114,8 +124,9 @@ def _with_epochs(document: Document, epochs: Sequence[int], kind: type[Method]) 
     phases, options = {}, {}
     for name, length in phase_lengths(document["method"], epochs).items():
         count = length["epochs"]
-        was = document.get("phases", {}).get(name, {"epochs": count, "lr": "0.1"})
-        factor = count / was["epochs"] if was["epochs"] else 1.0
+        was = {"epochs": count, "lr": "0.1", **document.get("phases", {}).get(name, {})}
+        # A phase left out keeps its schedule as it was: nothing can be squeezed into no epochs.
+        factor = count / was["epochs"] if was["epochs"] and count else 1.0
         phases[name] = {"epochs": count, "lr": str(Schedule.parse(was["lr"]).stretched(factor))}
         for option in kind.phase_schedules.get(name, ()):
             if document.get("options", {}).get(option) is not None:
