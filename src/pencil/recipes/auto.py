@@ -5,17 +5,20 @@ network's loss is not divided by the number of classes. A label that the network
 after about K/(2η) ≈ 8 epochs; η falls to zero over the phase, so that late mistakes do less and less.
 """
 
+import math
 from typing import Any
 
 from pencil.recipes.facts import Facts
+from pencil.table.initial import scale_for_classes
 
 EPOCHS = (20, 40, 20)
 RATE = 0.05
+LABEL_STEP = 0.6
 
 
 def recipe(method: str, facts: Facts) -> dict[str, Any]:
     """Return the default settings for a method on data of this size."""
-    epochs = _epochs(facts.num_examples)
+    epochs = _epochs(facts)
     settings: dict[str, Any] = {
         "optimizer": {"batch_size": 64 if facts.num_examples < 10_000 else 128, "momentum": 0.9, "weight_decay": 5e-4}
     }
@@ -31,15 +34,17 @@ def recipe(method: str, facts: Facts) -> dict[str, Any]:
             "compatibility": "code",
             "anchor": 0.5,
             "entropy_weight": 0.4,
-            "label_step": "0.6 -> 0",
+            "label_step": f"{LABEL_STEP} -> 0",
             "init_scale": 0.0,
             "divide_by_classes": False,
         },
     }
 
 
-def _epochs(num_examples: int) -> tuple[int, int, int]:
-    # Labels need epochs, not steps, to move; large data gets fewer of them, but never too few to flip a label.
-    factor = 1.0 if num_examples <= 100_000 else max(0.5, (100_000 / num_examples) ** 0.25)
+def _epochs(facts: Facts) -> tuple[int, int, int]:
+    # Labels need epochs, not steps, to move; large data gets fewer of them, but never too few to flip a label:
+    # a step that falls to zero closes a gap of η·epochs in all, and the gap is K at first.
+    factor = 1.0 if facts.num_examples <= 100_000 else max(0.5, (100_000 / facts.num_examples) ** 0.25)
     backbone, labels, tuning = (round(epochs * factor) for epochs in EPOCHS)
-    return backbone, labels, tuning
+    enough = math.ceil(1.25 * scale_for_classes(facts.num_classes) / LABEL_STEP)
+    return backbone, max(labels, enough), tuning
