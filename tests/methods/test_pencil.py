@@ -1,0 +1,117 @@
+"""PENCIL's loss in each phase, its settings, and what it refuses."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from pencil import methods
+from pencil.config import PhaseSettings, Schedule
+from pencil.errors import PencilError
+from pencil.types import Batch
+
+B, C = 6, 4
+RNG = np.random.default_rng(0)
+Z, Y, GIVEN = RNG.normal(size=(B, C)), RNG.normal(size=(B, C)), np.eye(C)[RNG.integers(C, size=B)]
+
+
+def softmax(z: Any) -> Any:
+    e = np.exp(z - z.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+F, D = softmax(Z), softmax(Y)
+KL = (F * np.log(F / D)).sum(-1)
+H = -(F * np.log(F)).sum(-1)
+
+
+def batch(phase: str) -> Batch:
+    return Batch(
+        logits=torch.from_numpy(Z),
+        label_logits=torch.from_numpy(Y),
+        given=torch.from_numpy(GIVEN),
+        labelled=torch.ones(B, dtype=torch.bool),
+        anchor=torch.ones(B, dtype=torch.float64),
+        weight=torch.ones(B, dtype=torch.float64),
+        phase=phase,
+    )
+
+
+def pencil(**options: Any) -> Any:
+    return methods.create("pencil", {"label_step": "0.6", **options}, C)
+
+
+def mean_loss(method: Any, phase: str) -> float:
+    terms = method.loss(batch(phase))
+    return float(terms.scale * sum(terms.parts.values()).mean())
+
+
+def test_the_first_phase_is_cross_entropy() -> None:
+    assert mean_loss(pencil(), "backbone") == pytest.approx(float(-(GIVEN * np.log(F)).sum(-1).mean()))
+
+
+@pytest.mark.parametrize("form", ["paper", "code"])
+def test_the_second_phase_is_the_papers_sum(form: str) -> None:
+    alpha, beta = 0.3, 0.7
+    lo = -(GIVEN * np.log(D if form == "paper" else softmax(D))).sum(-1)
+    expected = (KL / C + alpha * lo + beta / C * H).mean()
+    method = pencil(compatibility=form, compatibility_weight=alpha, entropy_weight=beta)
+    assert mean_loss(method, "labels") == pytest.approx(float(expected))
+
+
+def test_the_third_phase_is_the_classification_loss_alone() -> None:
+    assert mean_loss(pencil(anchor=9.0, entropy_weight=0.9), "tuning") == pytest.approx(float(KL.mean() / C))
+    assert mean_loss(pencil(divide_by_classes=False), "tuning") == pytest.approx(float(KL.mean()))
+
+
+def test_the_classic_kl_ablation() -> None:
+    expected = (D * np.log(D / F)).sum(-1).mean() / C
+    assert mean_loss(pencil(classification="classic"), "tuning") == pytest.approx(float(expected))
+
+
+def test_anchors_multiply_the_pull_of_each_example() -> None:
+    anchor = torch.tensor([0.0, 1, 2, 3, 4, 5], dtype=torch.float64)
+    one = pencil(anchor=0.5).loss(batch("labels")).parts["compatibility"]
+    many = pencil(anchor=0.5).loss(replace(batch("labels"), anchor=anchor)).parts["compatibility"]
+    assert torch.allclose(many, anchor * one)
+
+
+def test_alpha_and_lambda_are_scaled_by_the_classes() -> None:
+    method = methods.create("pencil", {"compatibility_weight": 0.1, "label_lr": "10000"}, 100)
+    assert method.anchor == pytest.approx(10)
+    assert method.label_step == Schedule.parse(10000 / (128 * 100))
+    assert methods.create("pencil", {"label_step": 0.6}, 100).anchor == 0
+
+
+def test_k_is_ten_unless_chosen_by_the_classes() -> None:
+    assert pencil().label_scale == 10
+    assert pencil(init_scale=3.0).label_scale == 3
+    assert methods.create("pencil", {"label_step": 1, "init_scale": 0.0}, 100).label_scale == pytest.approx(
+        10 + np.log(11)
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"compatibility": "papers"}, r'options\.compatibility cannot be "papers"\. Did you mean "paper"'),
+        ({"classification": "kl"}, r'options\.classification cannot be "kl"'),
+        ({"anchr": 1.0}, r'no setting "options\.anchr"\. Did you mean "anchor"'),
+        ({"anchor": "strong"}, r'options\.anchor is "strong"; give a value of type float'),
+        ({"label_step": None, "label_lr": "800", "reference_batch": 0}, r"reference_batch is 0; give at least 1"),
+    ],
+)
+def test_wrong_options_are_named(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(PencilError, match=message):
+        pencil(**options)
+
+
+def test_phases_must_be_given_and_known() -> None:
+    setting = PhaseSettings(epochs=1, lr=Schedule.parse(0.1))
+    known = {"backbone": setting, "labels": setting, "tuning": setting}
+    with pytest.raises(PencilError, match="phase labels are missing"):
+        pencil().phases({k: v for k, v in known.items() if k != "labels"})
+    with pytest.raises(PencilError, match=r'no phase "lables"\. Did you mean "labels"'):
+        pencil().phases({**known, "lables": setting})

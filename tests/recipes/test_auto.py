@@ -1,0 +1,36 @@
+"""The default recipe: scale-free, long enough to flip a label, and found by name."""
+
+import pytest
+
+from pencil import methods, recipes
+from pencil.config import from_document
+from pencil.errors import PencilError
+
+
+@pytest.mark.parametrize("examples", [200, 50_000, 100_000, 1_000_000, 10**8])
+@pytest.mark.parametrize("classes", [2, 10, 1000])
+def test_a_contradicted_label_has_time_to_flip(examples: int, classes: int) -> None:
+    document = recipes.resolve("auto", "pencil", recipes.Facts(examples, classes, "images"))
+    settings = from_document({**document, "method": "pencil"})
+    method = methods.create("pencil", settings.options, classes)
+    phases = {phase.name: phase for phase in method.phases(settings.phases)}
+    labels = phases["labels"]
+    assert labels.label_step is not None
+    # Both ends of the gap K move by η an epoch while the label is sure.
+    travelled = 2 * sum(labels.label_step.at(epoch + 0.5, labels.epochs) for epoch in range(labels.epochs))
+    assert travelled > method.label_scale
+    assert method.anchor < 2, "a < 2m: a confident network can flip a label in the code form"
+    assert method.loss_scale == 1, "weight decay means the same for any number of classes"
+
+
+def test_other_methods_train_once_for_as_long() -> None:
+    facts = recipes.Facts(5_000, 10, "images")
+    pencil = from_document({**recipes.resolve("auto", "pencil", facts), "method": "pencil"})
+    plain = from_document({**recipes.resolve("auto", "cross_entropy", facts), "method": "cross_entropy"})
+    assert plain.phases["training"].epochs == sum(phase.epochs for phase in pencil.phases.values())
+
+
+def test_unknown_recipes_get_the_nearest() -> None:
+    facts = recipes.Facts(5_000, 10, "images")
+    with pytest.raises(PencilError, match=r'no recipe "paper/cifar1000"\. Did you mean "paper/cifar100"'):
+        recipes.resolve("paper/cifar1000", "pencil", facts)
