@@ -3,14 +3,13 @@
 import os
 import resource
 import shutil
-import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from .conftest import QUICK
+from .conftest import QUICK, Command
 
 SCRIPT = """
 mkdir small && mount -t tmpfs -o size=100k none small || exit 77
@@ -39,13 +38,12 @@ def test_a_full_disk(rows: Path) -> None:
     assert "model.safetensors" in ended.stdout
 
 
-def test_a_file_that_may_not_grow(rows: Path) -> None:
-    def limit() -> None:
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
-
-    command = [sys.executable, "-m", "pencil", "train", "rows.npz", "--out", "run", "--quiet", *QUICK]
-    ended = subprocess.run(command, capture_output=True, text=True, preexec_fn=limit, check=False)
-    assert ended.returncode == 2, ended.stderr
-    (line,) = ended.stderr.splitlines()
-    assert line.startswith("pencil: run/") and "could not be written" in line
+def test_a_file_that_may_not_grow(pencil: Command, rows: Path) -> None:
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, before[1]))
+    try:
+        ended = pencil("train", rows, "--out", "run", "--quiet", *QUICK)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert ended.code == 2
+    assert ended.line.startswith("pencil: run/") and "could not be written" in ended.line

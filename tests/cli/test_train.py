@@ -83,7 +83,10 @@ def test_later_layers_win(pencil: Command, rows: Path) -> None:
 
 
 @pytest.mark.parametrize("shape", ["text", "json"])
-def test_a_dry_run_describes_and_writes_nothing(pencil: Command, rows: Path, place: Path, shape: str) -> None:
+def test_a_dry_run_describes_and_writes_nothing(
+    pencil: Command, rows: Path, place: Path, shape: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pencil.run.estimate.SAMPLE_SECONDS", 0.2)
     before = listing(place)
     ended = pencil("train", rows, "--out", "run", "--dry-run", *QUICK, *(["--json"] if shape == "json" else []))
     assert ended.code == 0, ended.err
