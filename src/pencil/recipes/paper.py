@@ -51,7 +51,13 @@ def _plain(lrs: tuple[Any, Any, str], epochs: tuple[int, int, int]) -> Document:
 
 
 def _recipe(
-    lrs: tuple[Any, Any, str], epochs: tuple[int, int, int], alpha: float, beta: float, lam: str, batch: int, decay: float
+    lrs: tuple[Any, Any, str],
+    epochs: tuple[int, int, int],
+    alpha: float,
+    beta: float,
+    lam: str,
+    batch: int,
+    decay: float,
 ) -> Any:
     def recipe(method: str, facts: Facts) -> Document:
         settings = _pencil(lrs, epochs, alpha, beta, lam, batch) if method == "pencil" else _plain(lrs, epochs)

@@ -57,7 +57,8 @@ def build_engine(plan: Plan, machine: Machine) -> tuple[Engine, list[str]]:
     )
 
     def evaluator(inputs: Inputs) -> Evaluator:
-        return Evaluator(inputs, prepare, machine.precision, device, resident=_fits(inputs, device, hardware.resident)[0])
+        held, _ = _fits(inputs, device, hardware.resident)
+        return Evaluator(inputs, prepare, machine.precision, device, resident=held)
 
     watched = {
         name: Watched(evaluator(examples.inputs), _labels(examples, device))
@@ -84,7 +85,8 @@ def _table(plan: Plan, machine: Machine) -> ExampleTable:
     train, device = plan.dataset.train, machine.device
 
     def on_device(values: NDArray[np.generic] | None) -> torch.Tensor | None:
-        return None if values is None else torch.from_numpy(np.ascontiguousarray(values)).to(device)
+        # A copy: methods may change columns in place, the data must stay as it is.
+        return None if values is None else torch.from_numpy(np.array(values)).to(device)
 
     given = on_device(train.given)
     assert given is not None

@@ -37,7 +37,9 @@ class Believed:
     num_changes: NDArray[np.int32]
 
 
-def write_outcome(engine: Engine, plan: Plan, machine: Machine, folder: RunFolder, history: list[dict[str, Any]]) -> None:
+def write_outcome(
+    engine: Engine, plan: Plan, machine: Machine, folder: RunFolder, history: list[dict[str, Any]]
+) -> None:
     """Write labels, distributions, weights, what prediction needs, and last of all result.json."""
     table, distributions, scores = _label_rows(engine, plan)
     labels_table.write_labels(folder.labels, table)

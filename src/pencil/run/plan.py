@@ -61,6 +61,7 @@ def plan(
     cache_dir: Path | None = None,
 ) -> Plan:
     """Read the data, fill in the recipe under what the user asked for, and make the method."""
+    _check(asked)
     asked = _with_source(source, asked)
     early = _check(asked)
     dataset = _dataset(source, early.data, early.seed, download=download, cache_dir=cache_dir)
@@ -165,8 +166,18 @@ def differing(before: Settings, after: Document) -> list[str]:
                 continue
             if isinstance(value, Mapping) and isinstance(old.get(key, {}), Mapping):
                 compare(old.get(key, {}), value, f"{path}{key}.")
-            elif str(old.get(key)) != str(value) and value not in ("", None):
+            elif not _same(old.get(key), value) and value not in ("", None):
                 found.append(f"{path}{key}")
 
     compare(to_document(before), after, "")
     return found
+
+
+def _same(old: Any, new: Any) -> bool:
+    """Say whether two values mean the same: 0 and 0.0 do, and "0.10" and "0.1" where they are schedules."""
+    if old is None or old == new:
+        return bool(old == new)
+    try:
+        return Schedule.parse(old) == Schedule.parse(new)
+    except PencilError:
+        return str(old) == str(new)
