@@ -1,0 +1,218 @@
+"""pencil.fit: from data to a finished run folder, stopped and resumed, on digits with wrong labels."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from sklearn.datasets import load_digits
+
+import pencil
+from pencil.config import from_document, merge, read_toml
+from pencil.errors import PencilError
+from pencil.run.fit import Interrupted
+from pencil.run.plan import plan
+from pencil.run.predict import predict_run
+from pencil.run.session import Silent
+
+EPOCHS = (6, 6, 2)
+
+
+class Stopping(Silent):
+    """Asks to stop after so many steps, as a signal does; keeps what it was told."""
+
+    def __init__(self, after: int) -> None:
+        self.after, self.steps, self.notes = after, 0, []
+
+    def stepped(self, epoch: int, step: int, steps: int) -> None:
+        self.steps += 1
+        if self.steps == self.after:
+            import os
+            import signal
+
+            os.kill(os.getpid(), signal.SIGINT)
+
+    def note(self, line: str) -> None:
+        self.notes.append(line)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    settings = {
+        "backbone": "mlp",
+        "backbone_options": {"hidden": 64, "depth": 1},
+        "optimizer": {"batch_size": 64},
+        "hardware": {"device": "cpu", "threads": 1},
+        "options": {"label_step": "2.5 -> 0"},
+    }
+    torch.set_num_threads(1)
+    out = tmp_path_factory.mktemp("runs") / "run"
+    return settings, pencil.fit("digits", out=out, settings=settings, epochs=EPOCHS, noise="symmetric:0.4", seed=3)
+
+
+def test_the_labels_get_better(finished: Any) -> None:
+    _, result = finished
+    summary = result.summary
+    accuracy = summary["label_accuracy"]
+    assert accuracy["given"] == pytest.approx(64, abs=4), "40% drawn anew, a tenth of them right again"
+    assert accuracy["corrected"] > accuracy["given"] + 15
+    assert summary["test_accuracy"]["last"] > 75
+    assert summary["num_changed"] > 100
+    assert (summary["method"], summary["dataset"], summary["seed"], summary["num_classes"]) == (
+        "pencil",
+        "digits",
+        3,
+        10,
+    )
+
+
+def test_the_summary_agrees_with_the_rows(finished: Any) -> None:
+    _, result = finished
+    table = {name: np.array(result.labels[name].to_pylist(), dtype=object) for name in result.labels.column_names}
+    train = table["split"] == "train"
+    assert train.sum() == result.summary["num_examples"]
+    for name in ("given", "corrected"):
+        correct = 100 * np.mean((table[name] == table["clean"])[train])
+        assert result.summary["label_accuracy"][name] == pytest.approx(correct, abs=1e-3)
+    y = result.label_distributions
+    assert y.shape == (len(table["id"]), 10)
+    np.testing.assert_allclose(y.sum(-1), 1, atol=1e-5)
+    assert y.argmax(-1).tolist() == table["corrected"].tolist() == result.corrected_labels.tolist()
+    np.testing.assert_allclose(y.max(-1), table["confidence"].astype(float), atol=1e-6)
+    last = result.history[-1]
+    assert result.summary["test_accuracy"]["last"] == pytest.approx(last["test_accuracy"], abs=1e-3)
+    best = max(result.history, key=lambda record: record["held_out_accuracy"])
+    assert result.summary["test_accuracy"]["best"] == pytest.approx(best["test_accuracy"], abs=1e-3)
+    assert last["label_accuracy"] == pytest.approx(result.summary["label_accuracy"]["corrected"], abs=1e-3)
+    assert len(result.history) == sum(EPOCHS)
+    # A label that ended elsewhere than it began must have changed.
+    moved = train & (table["given"] != table["corrected"])
+    assert (table["num_changes"][moved].astype(int) > 0).all()
+    assert all(changed is not None and 6 <= changed < 12 for changed in table["changed_at"][moved]), "the label phase"
+
+
+def test_the_settings_in_the_folder_repeat_the_run(finished: Any, tmp_path: Path) -> None:
+    _, result = finished
+    document = read_toml(result.folder / "config.toml")
+    assert plan(None, document).settings == from_document(document)
+    again = pencil.fit(settings=document, out=tmp_path / "again")
+    for name in ("model.safetensors", "label_distributions.safetensors", "labels.parquet", "config.toml"):
+        assert (tmp_path / "again" / name).read_bytes() == (result.folder / name).read_bytes(), name
+    assert np.array_equal(again.label_distributions, result.label_distributions)
+
+
+@pytest.mark.parametrize("stops", [[1], [53], [21, 60, 13]], ids=str)
+def test_stopped_and_resumed_runs_end_the_same_to_the_bit(finished: Any, stops: list[int], tmp_path: Path) -> None:
+    settings, result = finished
+    out = tmp_path / "run"
+    for number, stop in enumerate(stops):
+        progress = Stopping(stop)
+        with pytest.raises(Interrupted, match="pencil train --resume --out"):
+            if number == 0:
+                pencil.fit("digits", out=out, settings=settings, epochs=EPOCHS, noise="symmetric:0.4", seed=3, progress=progress)  # fmt: skip  # noqa: E501
+            else:
+                pencil.fit(out=out, resume=True, progress=progress)
+        assert json.loads((out / "status.json").read_text())["state"] == "stopped"
+        assert any("checkpoint is being saved" in note for note in progress.notes)
+    resumed = pencil.fit(out=out, resume=True)
+    for name in ("model.safetensors", "label_distributions.safetensors", "labels.parquet", "config.toml"):
+        assert (out / name).read_bytes() == (result.folder / name).read_bytes(), name
+    timeless = [
+        [{k: v for k, v in record.items() if k not in ("seconds", "images_per_second")} for record in run.history]
+        for run in (resumed, result)
+    ]
+    assert timeless[0] == timeless[1]
+    assert json.loads((out / "status.json").read_text())["state"] == "finished"
+
+
+def test_a_finished_run_resumes_to_itself(finished: Any) -> None:
+    _, result = finished
+    before = {p.name: p.stat().st_mtime_ns for p in result.folder.iterdir() if p.is_file() and p.name != "lock"}
+    again = pencil.fit(out=result.folder, resume=True)
+    assert again.summary == result.summary
+    after = {p.name: p.stat().st_mtime_ns for p in result.folder.iterdir() if p.is_file() and p.name != "lock"}
+    assert after == before
+    weights = result.model.state_dict()
+    assert all(torch.equal(value, weights[name]) for name, value in again.model.state_dict().items())
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"seed": 4}, r"other settings \(seed\)"),
+        ({"noise": "symmetric:0.2"}, r"other settings \(data\.noise\)"),
+        ({"settings": {"options": {"anchor": 0.1}}}, r"options\.anchor"),
+        ({"epochs": (6, 6, 4)}, r"phases\.tuning\.epochs"),
+        ({"precision": "64-true"}, r"hardware\.precision"),
+    ],
+)
+def test_a_run_is_not_resumed_with_other_settings(finished: Any, more: dict[str, Any], message: str) -> None:
+    _, result = finished
+    with pytest.raises(PencilError, match=message):
+        pencil.fit(out=result.folder, resume=True, **more)
+
+
+def test_a_run_is_not_resumed_with_other_data(tmp_path: Path, quick: dict[str, Any]) -> None:
+    x, y = np.random.default_rng(0).normal(size=(200, 4)).astype(np.float32), np.arange(200) % 2
+    with pytest.raises(Interrupted):
+        pencil.fit(x, y, out=tmp_path / "run", settings=quick, epochs=(2, 2, 2), progress=Stopping(2))
+    with pytest.raises(PencilError, match="the data has changed"):
+        pencil.fit(x + 1, y, out=tmp_path / "run", resume=True)
+    with pytest.raises(PencilError):
+        pencil.fit(out=tmp_path / "run", resume=True)
+    assert len(pencil.fit(x, y, out=tmp_path / "run", resume=True).history) == 6
+
+
+def test_nothing_is_overwritten_and_nothing_half_made_is_left(finished: Any, tmp_path: Path, quick: Any) -> None:
+    _, result = finished
+    with pytest.raises(PencilError):
+        pencil.fit("digits", out=result.folder, settings=quick)
+    with pytest.raises(PencilError, match="hidden"):
+        pencil.fit("digits", out=tmp_path / "run", settings=merge(quick, {"backbone_options": {"hidden": 0}}))
+    assert not (tmp_path / "run").exists()
+    with pytest.raises(PencilError, match="--resume needs the run's folder"):
+        pencil.fit(resume=True)
+
+
+def test_arrays_without_a_folder(quick: dict[str, Any]) -> None:
+    loaded = load_digits()
+    x, y = (loaded.data[:300] / 16).astype(np.float32), loaded.target[:300].copy()
+    y[::7] = -1
+    result = pencil.fit(x, y, settings=quick, epochs=(10, 4, 2), method="pencil")
+    assert result.folder.is_dir()
+    assert not result.model.training
+    rows = result.labels.to_pylist()
+    assert len(rows) == 300
+    # In the order they were given, with a class for each, labelled or not.
+    truth = loaded.target[:300]
+    corrected = result.corrected_labels
+    assert [row["index"] for row in rows] == list(range(300))
+    missing = np.array([row["given"] is None or row["given"] < 0 for row in rows])
+    assert missing.tolist() == (np.arange(300) % 7 == 0).tolist()
+    assert (corrected == truth).mean() > 0.7
+    assert (corrected == truth)[missing].mean() > 0.5
+
+
+def test_cross_entropy_leaves_the_labels(tmp_path: Path, quick: dict[str, Any]) -> None:
+    result = pencil.fit("digits", method="cross_entropy", out=tmp_path / "run", settings=quick, epochs=(2,))
+    rows = result.labels.to_pylist()
+    assert all(row["corrected"] == row["given"] for row in rows if row["split"] == "train")
+    assert result.summary["num_changed"] == sum(r["corrected"] != r["given"] for r in rows)
+
+
+def test_a_finished_run_predicts(finished: Any) -> None:
+    _, result = finished
+    predictions = predict_run(result.folder, "digits", device="cpu")
+    truth = plan("digits", {}).dataset.test
+    assert truth is not None
+    assert predictions.ids.tolist() == truth.ids.tolist()
+    np.testing.assert_allclose(predictions.probabilities.sum(-1), 1, atol=1e-5)
+    accuracy = 100 * (predictions.probabilities.argmax(-1) == truth.given).mean()
+    assert accuracy == pytest.approx(result.summary["test_accuracy"]["last"], abs=1e-3)
+
+
+def test_unknown_names_are_answered(quick: dict[str, Any]) -> None:
+    with pytest.raises(PencilError, match=r'no setting "sede"\. Did you mean "seed"'):
+        pencil.fit("digits", settings=quick, sede=3)
