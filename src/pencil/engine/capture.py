@@ -13,7 +13,9 @@ class CapturedStep:
 
     def __init__(self, step: Callable[[int], None], size: int, changing: Iterable[Tensor]) -> None:
         self.graph = torch.cuda.CUDAGraph()
-        changing = list(changing)
+        # A graph remembers addresses, not tensors: whatever the step reads must live as long as the graph.
+        self.step, self.changing = step, list(changing)
+        changing = self.changing
         before = [tensor.clone() for tensor in changing]
         stream = torch.cuda.Stream()
         stream.wait_stream(torch.cuda.current_stream())
