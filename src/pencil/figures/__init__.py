@@ -1,0 +1,1 @@
+"""Figures of runs, drawn from their records; no torch, no screen."""
