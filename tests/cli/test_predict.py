@@ -8,7 +8,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from .conftest import Command, listing
+from .conftest import Command, listing, write_rows
+from .test_bad_input import image_folder
 
 FACTORY = """
 from torch import nn
@@ -79,3 +80,45 @@ def test_code_of_ones_own_must_be_named_again(pencil: Command, rows: Path) -> No
     ended = pencil("train", "--resume", "--out", "own")
     assert ended.code == 2 and "--backbone mine.py:factory" in ended.line
     assert pencil("train", "--resume", "--out", "own", "--backbone", "mine.py:factory").code == 0
+
+
+def test_arrays_without_labels(pencil: Command, trained: Path, rows: Path) -> None:
+    new = write_rows(Path("new.npz"), y=None, clean=None, x_test=None, y_test=None)
+    ended = pencil("predict", trained, new)
+    assert ended.code == 0 and ended.err == ""
+    assert ended.out == pencil("predict", trained, rows, "--split", "train").out
+
+
+def test_images_without_classes(pencil: Command) -> None:
+    folder = image_folder(Path("photos"))
+    assert (
+        pencil("train", folder, "--out", "run", "--epochs", "1,1,1", "--backbone", "mlp", "--held-out", "0").code == 0
+    )
+    for file in folder.glob("*/*.png"):
+        file.rename(folder / f"{file.parent.name}-{file.name}")
+    for name in ("cat", "dog"):
+        (folder / name).rmdir()
+    ended = pencil("predict", "run", folder)
+    assert ended.code == 0, ended.err
+    assert [line.split(",")[0] for line in ended.out.splitlines()[1:3]] == ["cat-0.png", "cat-1.png"]
+
+
+def test_a_table_with_its_columns_in_another_order(pencil: Command) -> None:
+    """Columns are found by name, a text the run never saw is none of those it knows, and the label may be missing."""
+    lines = [f"{n % 7},{'red' if n % 3 else 'blue'},{n % 5},{'yes' if n % 2 else 'no'}" for n in range(40)]
+    Path("t.csv").write_text("\n".join(["a,colour,b,kind", *lines]))
+    own = ("--set", "data.options.label=kind", "--backbone", "mlp", "--epochs", "1,1,1", "--held-out", "0")
+    assert pencil("train", "t.csv", "--out", "run", *own).code == 0
+    expected = pencil("predict", "run", "t.csv").out.splitlines()[1:]
+    cells = [line.split(",") for line in lines]
+    Path("new.csv").write_text("\n".join(["b,extra,a,colour", *(f"{b},9,{a},{colour}" for a, colour, b, _ in cells)]))
+    ended = pencil("predict", "run", "new.csv")
+    assert ended.code == 0, ended.err
+    assert [line.split(",")[1:] for line in ended.out.splitlines()[1:]] == [line.split(",")[1:] for line in expected]
+    Path("some.csv").write_text("b,a,colour\n1,2,red\n3,4,green\n")
+    assert len(pencil("predict", "run", "some.csv").out.splitlines()) == 3
+    Path("t.csv").unlink()
+    assert len(pencil("predict", "run", "some.csv").out.splitlines()) == 3
+    Path("less.csv").write_text("b,colour\n1,red\n")
+    ended = pencil("predict", "run", "less.csv")
+    assert ended.code == 2 and 'no column "a"' in ended.line

@@ -3,7 +3,7 @@
 from pencil.data.arrays import from_arrays
 from pencil.data.dataset import UNLABELLED, ArrayInputs, Dataset, Examples, Inputs, Preparation, Selection
 from pencil.data.identity import fingerprint
-from pencil.data.load import load, read
+from pencil.data.load import load, read, source_kind
 from pencil.data.prepare import prepare
 from pencil.data.request import Request
 from pencil.data.torch_dataset import from_torch
@@ -23,4 +23,5 @@ __all__ = [
     "load",
     "prepare",
     "read",
+    "source_kind",
 ]

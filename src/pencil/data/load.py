@@ -39,7 +39,9 @@ def load(settings: DataSettings, *, seed: int, download: bool = False, cache_dir
     return prepare(read(settings, download=download, cache_dir=cache_dir), settings, seed=seed)
 
 
-def read(settings: DataSettings, *, download: bool = False, cache_dir: Path | None = None) -> Dataset:
+def read(
+    settings: DataSettings, *, download: bool = False, cache_dir: Path | None = None, labels_needed: bool = True
+) -> Dataset:
     """Read a dataset as its source gives it, before labels, noise and split."""
     if not settings.source:
         raise PencilError(f"no data is named; give a folder, a file or a source.{did_you_mean('', _names())}")
@@ -50,12 +52,18 @@ def read(settings: DataSettings, *, download: bool = False, cache_dir: Path | No
         options=dict(settings.options),
         cache_dir=cache_dir or default_cache_dir(),
         download=download,
+        labels_needed=labels_needed,
     )
     dataset = plugins.find(PACKAGE, name, "read", kind="source")(request)
     if not isinstance(dataset, Dataset):
         kind = type(dataset).__name__
         raise PencilError(f"{name} gave a {kind}; a source returns a Dataset, e.g. pencil.data.from_arrays(x, y).")
     return dataset
+
+
+def source_kind(settings: DataSettings) -> str:
+    """Return the name of the source that reads these settings."""
+    return _resolve(settings)[0]
 
 
 def _names() -> list[str]:

@@ -27,6 +27,8 @@ class Request:
     options: dict[str, Any] = field(default_factory=dict)
     cache_dir: Path = field(default_factory=default_cache_dir)
     download: bool = False
+    labels_needed: bool = True
+    """False where data is read to be predicted: a source may then give examples without labels."""
 
     def check_options(self, source: str, known: Iterable[str]) -> None:
         """Refuse options that the source does not have."""

@@ -54,7 +54,9 @@ def write_description(plan: Plan, folder: RunFolder) -> None:
     """Write what prediction and review need to know of the data."""
     dataset = plan.dataset
     documents.write_classes(folder.classes, dataset.class_names)
-    documents.write_json(folder.preprocessing, asdict(dataset.preparation))
+    # A table's columns are found again by their names, whatever order another table has them in.
+    columns = {"features": dataset.facts["features"]} if "features" in dataset.facts else {}
+    documents.write_json(folder.preprocessing, asdict(dataset.preparation) | columns)
     documents.write_split(
         folder.split,
         train=len(dataset.train),

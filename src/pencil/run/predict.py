@@ -1,6 +1,7 @@
 """Predicts with a finished run."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from pencil import backbones, data
-from pencil.config import DataSettings, Settings, from_document, read_toml
+from pencil.config import DataSettings, Settings, build_record, from_document, read_toml
 from pencil.data import Dataset, Examples, Preparation
 from pencil.data.augment import Prepare
 from pencil.engine import predict
@@ -60,6 +61,7 @@ def load_network(folder: RunFolder, settings: Settings, *, backbone: str = "") -
 def read_preparation(folder: RunFolder) -> Preparation:
     """Read preprocessing.json."""
     fields = read_object(folder.preprocessing)
+    fields.pop("features", None)
     values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in fields.items()}
     try:
         return Preparation(**values)
@@ -82,9 +84,11 @@ def predict_run(
     model = load_network(folder, settings, backbone=backbone)
     dataset = source
     if not isinstance(source, Dataset):
-        dataset = data.read(DataSettings(**{"source": str(source), **(data_settings or {})}))
+        dataset = data.read(_data_settings(str(source), settings, data_settings or {}), labels_needed=False)
     examples = _choose(dataset, split)
     preparation = read_preparation(folder)
+    if features := read_object(folder.preprocessing).get("features"):
+        examples, dataset = _aligned(examples, dataset, features)
     if dataset.preparation.raw_shape != preparation.raw_shape:
         raise PencilError(
             f"{source} has examples of shape {dataset.preparation.raw_shape}, the run was trained on "
@@ -96,6 +100,33 @@ def predict_run(
     classes = read_classes(folder.classes)
     given = _in_classes(examples.given, dataset.class_names, classes)
     return Predictions(examples.ids, classes, probabilities.numpy(), given)
+
+
+def _data_settings(source: str, settings: Settings, asked: Mapping[str, Any]) -> DataSettings:
+    """Read other data as the run's own was read, where it is of the same kind; what is asked for comes first."""
+    own = settings.data
+    wanted: DataSettings = build_record(DataSettings, {"source": source, **asked}, "data.")
+    if source == own.source:
+        return replace(wanted, root=wanted.root or own.root, options={**own.options, **wanted.options})
+    with suppress(PencilError):  # The run's own data need not be there any more.
+        if data.source_kind(wanted) == data.source_kind(own):
+            return replace(wanted, options={**own.options, **wanted.options})
+    return wanted
+
+
+def _aligned(examples: Examples, dataset: Dataset, wanted: Sequence[str]) -> tuple[Examples, Dataset]:
+    """Put a table's features into the order of the run's; texts that the run never saw count as none it knows."""
+    titles = list(dataset.facts.get("features", ()))
+    columns = {title.partition("=")[0] for title in titles}
+    for title in wanted:
+        column, equals, _ = title.partition("=")
+        if title not in titles and not (equals and column in columns):
+            raise PencilError(f'{dataset.name} has no column "{column}", which the run was trained on; add it.')
+    rows = np.asarray(examples.inputs.read(np.arange(len(examples))))
+    nothing = np.zeros(len(rows), dtype=rows.dtype)
+    ordered = np.stack([rows[:, titles.index(title)] if title in titles else nothing for title in wanted], axis=1)
+    preparation = replace(dataset.preparation, raw_shape=(len(wanted),))
+    return replace(examples, inputs=data.ArrayInputs(ordered)), replace(dataset, preparation=preparation)
 
 
 def _choose(dataset: Dataset, split: str) -> Examples:

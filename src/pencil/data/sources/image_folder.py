@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from pencil.data import image_files
-from pencil.data.dataset import Dataset, Examples
+from pencil.data.dataset import UNLABELLED, Dataset, Examples
 from pencil.data.request import Request
 from pencil.errors import PencilError, did_you_mean
 
@@ -31,6 +31,8 @@ def read(request: Request) -> Dataset:
     root = request.existing("image_folder")
     if not root.is_dir():
         raise PencilError(f"{root} is a file; give the folder that holds a folder for each class.")
+    if not request.labels_needed and not _subfolders(root):
+        return _unlabelled(root, request)
     folders = _set_folders(root)
     classes = tuple(folder.name for folder in _subfolders(folders["train"]))
     if not classes:
@@ -52,6 +54,17 @@ def read(request: Request) -> Dataset:
         name=root.resolve().name, class_names=classes, preparation=preparation, default_backbone=backbone,
         facts=facts, train=sets["train"], held_out=sets.get("held_out"), test=sets.get("test"),
     )  # fmt: skip
+
+
+def _unlabelled(root: Path, request: Request) -> Dataset:
+    """Read the images that lie in one folder, of no known class."""
+    files = _files(root)
+    if not files:
+        raise PencilError(f"{root} holds no images; give a folder that does.")
+    ids = [file.relative_to(root).as_posix() for file in files]
+    inputs, preparation, backbone, facts = image_files.read_images(files, ids, request)
+    examples = Examples(inputs, np.array(ids, dtype=np.str_), np.full(len(files), UNLABELLED, dtype=np.int64))
+    return Dataset(root.resolve().name, (), examples, preparation, default_backbone=backbone, facts=facts)
 
 
 def _subfolders(folder: Path) -> list[Path]:

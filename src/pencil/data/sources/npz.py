@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from pencil.data.arrays import from_arrays
-from pencil.data.dataset import Dataset
+from pencil.data.dataset import UNLABELLED, Dataset
 from pencil.data.request import Request
 from pencil.errors import PencilError, did_you_mean
 
@@ -25,6 +25,8 @@ def read(request: Request) -> Dataset:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise PencilError(f"{path} cannot be read ({reason}); write plain arrays with numpy.savez.") from error
     try:
+        if not request.labels_needed:
+            arrays = _with_labels(arrays)
         return from_arrays(_wanted(arrays, "x"), _wanted(arrays, "y"), name=path.stem, **_optional(arrays))
     except PencilError as error:
         raise PencilError(f"{path}: {error}") from error
@@ -35,6 +37,13 @@ def _wanted(arrays: dict[str, Any], name: str) -> Any:
         if key in arrays:
             return arrays[key]
     raise PencilError(f'there is no array "{name}".{did_you_mean(name, arrays)}')
+
+
+def _with_labels(arrays: dict[str, Any]) -> dict[str, Any]:
+    """Give examples that have no labels the label "none"."""
+    if {"y", "y_train"} & set(arrays):
+        return arrays
+    return arrays | {"y": np.full(len(_wanted(arrays, "x")), UNLABELLED)}
 
 
 def _optional(arrays: dict[str, Any]) -> dict[str, Any]:

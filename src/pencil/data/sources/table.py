@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from pencil.data import image_files, labels, tables
 from pencil.data.arrays import describe_inputs
-from pencil.data.dataset import ArrayInputs, Dataset, Examples, Inputs, Preparation
+from pencil.data.dataset import UNLABELLED, ArrayInputs, Dataset, Examples, Inputs, Preparation
 from pencil.data.identity import content_ids, given_ids
 from pencil.data.request import Request
 from pencil.errors import PencilError
@@ -64,12 +64,16 @@ def _label_column(table: Any, request: Request) -> str:
     for name in _LABEL_NAMES:
         if name in by_name:
             return by_name[name]
+    if not request.labels_needed:
+        return ""
     known = ", ".join(table.column_names)
     raise PencilError(f"there is no column called label, target, class or y; name it by option label (of {known}).")
 
 
 def _labels(table: Any, label: str, request: Request) -> tuple[NDArray[Any], tuple[str, ...]]:
     """Return the label values and, where columns name them, the classes."""
+    if not request.labels_needed and _lacks_labels(table, label, request):
+        return np.full(table.num_rows, UNLABELLED), ()
     if label:
         return _values(table, label), ()
     if columns := request.texts("soft"):
@@ -84,6 +88,11 @@ def _labels(table: Any, label: str, request: Request) -> tuple[NDArray[Any], tup
         rows = np.flatnonzero(given >= 0)
         counts[rows, given[rows]] += 1
     return counts, classes
+
+
+def _lacks_labels(table: Any, label: str, request: Request) -> bool:
+    named = [label] if label else [name for way in ("soft", "votes", "annotators") for name in request.texts(way)]
+    return not named or any(name not in table.column_names for name in named)
 
 
 def _values(table: Any, name: str) -> NDArray[Any]:
