@@ -22,6 +22,7 @@ ls small/run
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("unshare") is None, reason="needs unshare")
 def test_a_full_disk(rows: Path) -> None:
     script = SCRIPT.format(options=" ".join(QUICK))

@@ -18,6 +18,7 @@ LONG = (
 Process = Callable[..., "subprocess.Popen[str]"]
 
 
+@pytest.mark.slow
 def test_killed_at_any_moment_a_run_ends_the_same_to_the_bit(pencil: Command, process: Process, rows: Path) -> None:
     assert pencil("train", rows, "--out", "unbroken", *LONG).code == 0
     chance = random.Random(1)
@@ -35,6 +36,7 @@ def test_killed_at_any_moment_a_run_ends_the_same_to_the_bit(pencil: Command, pr
     assert len(Path("killed/history.jsonl").read_text().splitlines()) == 32
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_request_to_stop_saves_and_says_how_to_go_on(
     pencil: Command, process: Process, rows: Path, number: int, code: int
