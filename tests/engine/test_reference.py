@@ -180,3 +180,24 @@ def test_without_momentum_too(digits: Any, engine_of: Any, train: Any, networks:
                 parameter -= 0.1 * gradient
     for name, weight in model.state_dict().items():
         torch.testing.assert_close(engine.state.model.state_dict()[name], weight, rtol=0, atol=1e-12)
+
+
+def test_weights_multiply_each_examples_loss(digits: Any, engine_of: Any, train: Any, networks: Any) -> None:
+    data = digits(64)
+    engine = engine_of(
+        data, methods.create("cross_entropy", {}, C), {"training": (2, "0.1")}, networks["perceptron"],
+        precision="64-true", optimizer=OptimizerSettings(momentum=0.0, weight_decay=0.0),
+    )  # fmt: skip
+    weight = torch.from_numpy(np.random.default_rng(0).uniform(0, 2, size=64))
+    engine.state.table.columns["weight"].copy_(weight)
+    model = deepcopy(engine.state.model)
+    train(engine)
+    x, given = torch.from_numpy(data.x).double(), torch.from_numpy(data.given)
+    for index in (index for batches in engine.feed.epochs for index in batches):
+        loss = (weight[index] * cross_entropy(model(x[index]), given[index], reduction="none")).mean()
+        gradients = torch.autograd.grad(loss, list(model.parameters()))
+        with torch.no_grad():
+            for parameter, gradient in zip(model.parameters(), gradients, strict=True):
+                parameter -= 0.1 * gradient
+    for name, value in model.state_dict().items():
+        torch.testing.assert_close(engine.state.model.state_dict()[name], value, rtol=0, atol=1e-12)

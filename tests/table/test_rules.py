@@ -82,6 +82,7 @@ def test_epoch_average_is_the_mean_of_the_last_predictions(last: int) -> None:
     for epoch, logits in enumerate(run(EpochAverage(last), start())):
         expected = PREDICTIONS[max(0, epoch + 1 - last) : epoch + 1].mean(0)
         np.testing.assert_allclose(softmax(logits), expected, atol=1e-13)
+        np.testing.assert_allclose(np.exp(logits), expected, atol=1e-13, err_msg="the very mean, not a multiple")
 
 
 def test_predictions_recorded_before_labels_move_count() -> None:
