@@ -9,7 +9,6 @@ import math
 from typing import Any
 
 from pencil.recipes.facts import Facts
-from pencil.table.initial import scale_for_classes
 
 EPOCHS = (20, 40, 20)
 RATE = 0.05
@@ -46,5 +45,6 @@ def _epochs(facts: Facts) -> tuple[int, int, int]:
     # a step that falls to zero closes a gap of η·epochs in all, and the gap is K at first.
     factor = 1.0 if facts.num_examples <= 100_000 else max(0.5, (100_000 / facts.num_examples) ** 0.25)
     backbone, labels, tuning = (round(epochs * factor) for epochs in EPOCHS)
-    enough = math.ceil(1.25 * scale_for_classes(facts.num_classes) / LABEL_STEP)
+    scale = 10 + math.log(max(facts.num_classes - 1, 1) / 9)  # The K that init_scale = 0 chooses.
+    enough = math.ceil(1.25 * scale / LABEL_STEP)
     return backbone, max(labels, enough), tuning
