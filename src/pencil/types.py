@@ -41,6 +41,8 @@ class Batch:
     """[B] per-example weight of the loss."""
     phase: str
     """Name of the phase, constant within a captured step."""
+    trusted: Tensor | None = None
+    """[B] bool, True where the given label is known to be right."""
     teacher_logits: Tensor | None = None
     """[B, C] outputs of the averaged network, where one is kept."""
 

@@ -82,9 +82,10 @@ class Engine:
     def _enter(self, phase: Phase) -> None:
         phase.rule.prepare(self.state.table)
         if phase.fresh_network:
+            self.state.method.before_fresh_network(_View(self, 0), phase)
             torch.manual_seed(seed_for(self.seed, "network", self.epoch))
             self.state.renew_network(self.new_network().state_dict())
-        self.state.method.before_phase(_View(self), phase)
+        self.state.method.before_phase(_View(self, 0), phase)
 
     def _run_epoch(self, phase: Phase, phase_epoch: int, listener: Listener) -> None:
         started = time.perf_counter()
@@ -126,7 +127,7 @@ class Engine:
             self.state.meters.reset()
             # Random numbers inside a network (dropout) follow from seed and epoch, so that a resume repeats them.
             torch.manual_seed(seed_for(self.seed, "epoch", self.epoch))
-            self.state.method.before_epoch(_View(self), phase)
+            self.state.method.before_epoch(_View(self, phase_epoch), phase)
         return batches
 
     def _rates(self, phase: Phase, phase_epoch: int, steps: int) -> Tensor:
@@ -185,19 +186,25 @@ class Engine:
             record["label_accuracy"] = 100 * counts["label_correct"] / counts["label_known"]
         for name, watched in self.watched.items():
             record[f"{name}_accuracy"] = watched.evaluator.accuracy(self.state.model, watched.labels)
+        # Without a held-out set the latest weights count as the best.
+        self.state.keep_best(record.get("held_out_accuracy", float(self.epoch)))
         return record
 
 
 class _View:
     """What a method's hook sees of the engine."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, phase_epoch: int) -> None:
         self.engine = engine
         self.columns = engine.state.table.columns
-        self.epoch = engine.epoch
+        self.epoch, self.phase_epoch = engine.epoch, phase_epoch
 
     def predict(self) -> Tensor:
         return self.engine.train_evaluator.logits(self.engine.state.model).softmax(-1)
+
+    def predict_best(self) -> Tensor:
+        with self.engine.state.best_weights():
+            return self.predict()
 
 
 def _compile(function: Any) -> Any:

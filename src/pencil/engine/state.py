@@ -1,6 +1,7 @@
 """All that changes while training: network, optimizer, method, example table, clock and meters."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -49,12 +50,18 @@ class State:
     meters: Meters = field(init=False)
     lr: Tensor = field(init=False)
     optimizer: torch.optim.SGD = field(init=False)
+    best: dict[str, Tensor] = field(init=False)
+    """The weights that did best on the held-out labels, and that accuracy; empty where the method asks for none."""
 
     def __post_init__(self) -> None:
         self.clock = Clock(self.device, len(self.table), self.steps)
         self.meters = Meters(self.device)
         self.lr = torch.zeros((), dtype=rate_dtype(self.device), device=self.device)
         self.optimizer = self._new_optimizer()
+        self.best = {}
+        if self.method.keeps_best:
+            self.best = {f"model.{k}": v.detach().clone() for k, v in self.model.state_dict().items()}
+            self.best["accuracy"] = torch.full((), -1.0, dtype=torch.float64, device=self.device)
 
     def _new_optimizer(self) -> torch.optim.SGD:
         s = self.optimizer_settings
@@ -78,11 +85,35 @@ class State:
         self.model.load_state_dict(weights)
         for buffers in self.optimizer.state.values():
             buffers["momentum_buffer"].zero_()
+        if self.best:
+            self.best["accuracy"].fill_(-1)
+
+    @torch.no_grad()
+    def keep_best(self, accuracy: float) -> None:
+        """Remember the weights where they do better on the held-out labels than those of this network before."""
+        if self.best and accuracy > self.best["accuracy"].item():
+            self.best["accuracy"].fill_(accuracy)
+            for name, value in self.model.state_dict().items():
+                self.best[f"model.{name}"].copy_(value)
+
+    @contextmanager
+    def best_weights(self) -> Iterator[None]:
+        """Put the best weights into the network for a while; until an epoch was measured they are those it has."""
+        if not self.best or self.best["accuracy"] < 0:
+            yield
+            return
+        now = {name: value.clone() for name, value in self.model.state_dict().items()}
+        self.model.load_state_dict({name: self.best[f"model.{name}"] for name in now})
+        try:
+            yield
+        finally:
+            self.model.load_state_dict(now)
 
     def tensors(self) -> dict[str, Tensor]:
         """Return every tensor of the state by name."""
         named = {f"model.{k}": v for k, v in self.model.state_dict().items()}
         named |= {f"method.{k}": v for k, v in self.method.state_dict().items()}
+        named |= {f"best.{k}": v for k, v in self.best.items()}
         named |= {f"table.{k}": v for k, v in self.table.state().items()}
         for number, parameter in enumerate(self.optimizer.param_groups[0]["params"]):
             for key, value in self.optimizer.state[parameter].items():

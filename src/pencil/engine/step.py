@@ -14,7 +14,7 @@ from pencil.data.augment import Prepare
 from pencil.engine.feed import Feed
 from pencil.engine.state import State
 from pencil.methods import Method
-from pencil.runtime import Precision
+from pencil.runtime import ALONE, Precision, Processes
 from pencil.table.dense import Rows, distribution_of
 from pencil.table.rules import apply
 from pencil.types import Batch, Phase
@@ -28,13 +28,18 @@ class Measured:
 
     usable_B: Tensor
     """Rows whose numbers are finite."""
-    rescale: Tensor
-    """Turns ∂(network's loss)/∂ỹ into ∂ℓ/∂ỹ of each example's own row."""
+    count: Tensor
+    """[1] how many examples took part; the network's gradient is divided by it."""
+    rescale: float
+    """Turns the gradient of the summed loss into ∂ℓ/∂ỹ of each example's own row."""
     parts: dict[str, Tensor]
 
 
 def objective(method: Method, phase: Phase, logits_BC: Tensor, rows: Rows) -> tuple[Tensor, Measured]:
-    """Return the network's loss on a batch: scale × the true mean over the examples that take part."""
+    """Return scale × the loss summed over the examples that take part, and how many they are.
+
+    The sum, not the mean: processes that share a batch add up their gradients and counts, and divide once.
+    """
     finite_B = logits_BC.isfinite().all(-1)
     dtype = rows["label_logits"].dtype
     # A row that is not finite is cut out before the loss, since 0·NaN would still poison the gradient.
@@ -44,12 +49,12 @@ def objective(method: Method, phase: Phase, logits_BC: Tensor, rows: Rows) -> tu
     usable_B = finite_B & each_B.isfinite()
     taking_B = usable_B if terms.rows is None else usable_B & terms.rows
     # Counted in floats: a kernel that sums truth values beside numbers does not compile for every GPU.
-    count = torch.where(taking_B, torch.ones_like(each_B), torch.zeros_like(each_B)).sum().detach().clamp(min=1)
-    loss = terms.scale * torch.where(taking_B, each_B, torch.zeros_like(each_B)).sum() / count
+    count = torch.where(taking_B, torch.ones_like(each_B), torch.zeros_like(each_B)).sum().detach()
+    loss = terms.scale * torch.where(taking_B, each_B, torch.zeros_like(each_B)).sum()
     for term in terms.whole_batch.values():
-        loss = loss + term
+        loss = loss + count * term
     parts = {k: torch.where(usable_B, v.detach(), torch.zeros_like(v)).sum() for k, v in terms.parts.items()}
-    return loss, Measured(usable_B, (count / terms.scale).to(dtype), parts)
+    return loss, Measured(usable_B, count.view(1), 1 / terms.scale, parts)
 
 
 def _batch(logits_BC: Tensor, rows: Rows, phase: Phase) -> Batch:
@@ -64,6 +69,7 @@ def _batch(logits_BC: Tensor, rows: Rows, phase: Phase) -> Batch:
         anchor=rows["anchor"],
         weight=rows["weight"],
         phase=phase.name,
+        trusted=rows["locked"],
     )
 
 
@@ -102,19 +108,31 @@ class Step:
     """The step of one phase: gather, prepare, forward, loss, backward, optimizer, label rule, scatter, count."""
 
     def __init__(
-        self, state: State, phase: Phase, feed: Feed, prepare: Prepare, precision: Precision, wrap: Wrap | None = None
+        self,
+        state: State,
+        phase: Phase,
+        feed: Feed,
+        prepare: Prepare,
+        precision: Precision,
+        *,
+        processes: Processes = ALONE,
+        wrap: Wrap | None = None,
     ) -> None:
         wrap = wrap or (lambda function: function)
         self.state, self.phase, self.feed, self.precision = state, phase, feed, precision
+        self.processes = processes
+        self.parameters = [p for group in state.optimizer.param_groups for p in group["params"]]
         self.model: nn.Module = wrap(state.model)
         self.prepare = wrap(prepare)
         self.objective = wrap(lambda logits, rows: objective(state.method, phase, logits, rows))
         self.found = torch.zeros(1, device=state.device)
-        self.unscaled = torch.ones(1, device=state.device)
         self.settle = wrap(lambda *arguments: settle(phase, *arguments))
 
     def __call__(self, size: int) -> None:
-        """Train on the next `size` examples of the epoch's order."""
+        """Train on the next `size` examples of the epoch's order; with none left, still take part in the sums."""
+        if size == 0:
+            self._rest()
+            return
         state, clock = self.state, self.state.clock
         index_B = clock.order.index_select(0, clock.position + clock.offsets[:size])
         rates = clock.rates.index_select(1, clock.step)
@@ -126,7 +144,7 @@ class Step:
             logits_BC = self.model(inputs.to(self.precision.dtype))
         loss, measured = self.objective(logits_BC, rows)
         loss.backward()
-        self._update_network(rates[0])
+        self._update_network(rates[0], measured.count)
 
         changed, counts = self._update_labels(rows, logits_BC, measured, rates[1])
         state.table.scatter(index_B, changed)
@@ -134,13 +152,24 @@ class Step:
         clock.position += size
         clock.step += 1
 
-    def _update_network(self, lr: Tensor) -> None:
+    def _rest(self) -> None:
+        clock = self.state.clock
+        for parameter in self.parameters:
+            parameter.grad = torch.zeros_like(parameter)
+        rates = clock.rates.index_select(1, clock.step)
+        self._update_network(rates[0], torch.zeros(1, dtype=self.precision.dtype, device=self.state.device))
+        clock.step += 1
+
+    def _update_network(self, lr: Tensor, count: Tensor) -> None:
         optimizer = self.state.optimizer
         self.state.lr.copy_(lr.squeeze(0))
-        gradients = [p.grad for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
+        gradients = [parameter.grad for parameter in self.parameters if parameter.grad is not None]
+        if self.processes.count > 1:
+            self.processes.sum(count, *gradients)
         # The fused update is skipped on the device, without asking the host, where a gradient is not finite.
         self.found.zero_()
-        torch._amp_foreach_non_finite_check_and_unscale_(gradients, self.found, self.unscaled)
+        mean = count.clamp(min=1).reciprocal().to(torch.float32)
+        torch._amp_foreach_non_finite_check_and_unscale_(gradients, self.found, mean)
         optimizer.grad_scale = None  # type: ignore[attr-defined]
         optimizer.found_inf = self.found  # type: ignore[attr-defined]
         optimizer.step()

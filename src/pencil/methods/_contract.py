@@ -20,10 +20,28 @@ class TrainingView(Protocol):
     """The example table's columns, to be changed in place."""
     epoch: int
     """Epochs done since the start of the run."""
+    phase_epoch: int
+    """Epochs done since the start of the phase."""
 
     def predict(self) -> Tensor:
         """Return the network's class probabilities for every training example, in table order."""
         ...
+
+    def predict_best(self) -> Tensor:
+        """Return those of the weights that did best on the held-out labels; only where the method `keeps_best`."""
+        ...
+
+
+@dataclass(frozen=True)
+class Known:
+    """What a method may be told of the data; one that uses any of it says so in `extra_information`."""
+
+    transition: Tensor | None = None
+    """[C, C] T of the injected noise: T[i, j] = P(given = j | true = i)."""
+    prior: Tensor | None = None
+    """[C] shares of the true classes, where the truth is known."""
+    num_trusted: int = 0
+    """How many training labels are known to be right."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,13 +56,18 @@ class Method(nn.Module):
     phase_names: ClassVar[tuple[str, ...]] = ("training",)
     phase_schedules: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     """Options that are schedules over a phase's epochs, by phase: they stretch with it."""
-    extra_information: ClassVar[str] = ""
+    extra_information: str = ""
     """What the method is told that PENCIL is not; it is marked with * where it is shown."""
+    keeps_best: ClassVar[bool] = False
+    """Keep a copy of the weights that do best on the held-out labels, for `TrainingView.predict_best`."""
 
     def __init__(self, options: Mapping[str, Any], num_classes: int) -> None:
         super().__init__()
         self.options = build_record(self.Options, options, "options.")
         self.num_classes = num_classes
+
+    def inform(self, known: Known) -> None:
+        """Take what the method needs of what is known of the data, or refuse where it is missing."""
 
     @property
     def label_scale(self) -> float:
@@ -58,6 +81,9 @@ class Method(nn.Module):
     def loss(self, batch: Batch) -> Terms:
         """Return the loss of one batch; a pure function of it and of the method's own parameters."""
         raise NotImplementedError
+
+    def before_fresh_network(self, view: TrainingView, phase: Phase) -> None:
+        """Take a last look at the network before a phase replaces it by a new one."""
 
     def before_phase(self, view: TrainingView, phase: Phase) -> None:
         """Do what is needed once before a phase: estimate a matrix, refresh a column."""

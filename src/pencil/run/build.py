@@ -45,9 +45,8 @@ def build_engine(plan: Plan, machine: Machine) -> tuple[Engine, list[str]]:
         model = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     batch_size = min(plan.settings.optimizer.batch_size, len(dataset.train))
     steps = -(-len(dataset.train) // batch_size)
-    state = State(
-        model, plan.method.to(device), _table(plan, machine), plan.settings.optimizer, device, steps
-    )
+    method = plan.method.to(device=device, dtype=machine.precision.dtype)
+    state = State(model, method, _table(plan, machine), plan.settings.optimizer, device, steps)
     prepare = Prepare(dataset.preparation, plan.settings.seed).to(device)
     resident, line = _fits(dataset.train.inputs, device, hardware.resident)
     feed: Feed = (

@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import torch
 from torch import nn
 from torch.utils.data import Dataset as TorchDataset
 
@@ -73,7 +75,19 @@ def plan(
         document = _with_epochs(document, epochs, methods.kind(method_name))
     settings, warning = _with_backbone(from_document(one_spelling(document, asked)), dataset)
     method = methods.create(method_name, settings.options, dataset.num_classes)
+    method.inform(_known(dataset))
     return Plan(settings, dataset, method, method.phases(settings.phases), (warning,) if warning else ())
+
+
+def _known(dataset: Dataset) -> methods.Known:
+    """Return what a method may be told of the data, where it is known."""
+    train, transition = dataset.train, dataset.facts.get("transition")
+    truth = None if train.clean is None else np.bincount(train.clean[train.clean >= 0], minlength=dataset.num_classes)
+    return methods.Known(
+        None if transition is None else torch.tensor(transition, dtype=torch.float64),
+        None if truth is None or not truth.any() else torch.from_numpy(truth / truth.sum()),
+        0 if train.trusted is None else int(((train.given >= 0) & train.trusted).sum()),
+    )
 
 
 def _check(asked: Document) -> Settings:
