@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from pencil import plugins
 from pencil.data.dataset import UNLABELLED, Dataset, Examples
 from pencil.errors import PencilError
+from pencil.transition import check_transition
 
 PACKAGE = "pencil.data.noises"
 
@@ -57,19 +58,6 @@ def rate(argument: str, model: str) -> float:
     if not 0 <= value <= 1:
         raise PencilError(f'noise "{model}:{argument}": the rate must be a number from 0 to 1, e.g. {model}:0.4.')
     return value
-
-
-def check_transition(transition: NDArray[np.float64], num_classes: int, what: str) -> None:
-    """Refuse a matrix that is not one distribution for each class."""
-    if transition.shape != (num_classes, num_classes):
-        wanted = f"{num_classes} × {num_classes}"
-        raise PencilError(f"{what} has shape {transition.shape}; {num_classes} classes need {wanted}.")
-    bad = ~np.isfinite(transition).all(axis=1) | (transition < 0).any(axis=1)
-    bad |= ~np.isclose(transition.sum(axis=1), 1, atol=1e-6)
-    if bad.any():
-        row = int(np.flatnonzero(bad)[0])
-        total = transition[row].sum()
-        raise PencilError(f"{what}: row {row + 1} sums to {total:.6g}; each must be shares, 0 or more, that sum to 1.")
 
 
 def draw(labels: NDArray[np.int64], transition: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.int64]:

@@ -13,7 +13,7 @@ from pencil.table.initial import scale_for_classes
 from pencil.types import Batch, Phase, Terms
 
 COMPATIBILITY = {"code": losses.compatibility_code, "paper": losses.compatibility_paper}
-CLASSIFICATION = {"reverse": losses.classification, "classic": losses.classic_kl}
+CLASSIFICATION = {"reverse": losses.classification, "classic": losses.classic_kl, "none": losses.classification}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,13 +23,13 @@ class Options:
     compatibility: str = "code"
     """Form of the compatibility loss: "code" (as released; labels can flip) or "paper" (as printed)."""
     classification: str = "reverse"
-    """"reverse" KL(f ‖ y^d) (Eq. 4) or "classic" KL(y^d ‖ f) (Eq. 2)."""
+    """"reverse" KL(f ‖ y^d) (Eq. 4) or "classic" KL(y^d ‖ f) (Eq. 2); "none" leaves it out of label learning."""
     compatibility_weight: float | None = None
     """α, at the class count of the data."""
     anchor: float | None = None
-    """a = α·c, the scale-free weight of the compatibility loss."""
+    """a = α·c, the scale-free weight of the compatibility loss; 0 leaves it out."""
     entropy_weight: float = 0.4
-    """β."""
+    """β; 0 leaves the entropy loss out."""
     label_lr: Schedule | None = None
     """λ over the label-learning phase, at `reference_batch`."""
     reference_batch: int = 128
@@ -54,6 +54,11 @@ class Pencil(Method):
         o = self.options
         self.compatibility = _choice("compatibility", o.compatibility, COMPATIBILITY)
         self.classification = _choice("classification", o.classification, CLASSIFICATION)
+        if o.classification == "none" and not o.entropy_weight:
+            raise PencilError(
+                'options.classification is "none" and options.entropy_weight is 0: nothing would train the network while '
+                "labels are learned; give one of them."
+            )
         self.anchor = _one_of(o, "anchor", "compatibility_weight", factor=num_classes)
         self.label_step = _label_step(o, num_classes)
         self.loss_scale = 1 / num_classes if o.divide_by_classes else 1.0
@@ -74,7 +79,10 @@ class Pencil(Method):
         """The loss of each phase, times c: KL + a·L_o + β·H; the network's share is divided by c again."""
         if batch.phase == "backbone":
             return Terms({"cross_entropy": losses.cross_entropy(batch.logits, batch.given)}, rows=batch.labelled)
-        parts = {"classification": self.classification(batch.logits, batch.label_logits)}
+        parts = {}
+        # Fine-tuning has no other loss to live on.
+        if batch.phase == "tuning" or self.options.classification != "none":
+            parts["classification"] = self.classification(batch.logits, batch.label_logits)
         if batch.phase == "labels":
             pull = self.compatibility(batch.label_logits, batch.given)
             parts["compatibility"] = self.anchor * batch.anchor * pull

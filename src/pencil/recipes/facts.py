@@ -11,3 +11,5 @@ class Facts:
     num_classes: int
     kind: str
     """images or rows."""
+    phase_names: tuple[str, ...] = ("training",)
+    """The method's phases, in order."""

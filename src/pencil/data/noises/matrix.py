@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pencil.errors import PencilError
+from pencil.transition import read_transition
 
 
 def transition(num_classes: int, argument: str) -> NDArray[np.float64]:
@@ -16,10 +17,4 @@ def transition(num_classes: int, argument: str) -> NDArray[np.float64]:
     path = Path(argument)
     if not argument or not path.is_file():
         raise PencilError(f'noise "matrix:{argument}": there is no such file; give matrix:FILE.npy or matrix:FILE.csv.')
-    try:
-        if path.suffix == ".npy":
-            return np.asarray(np.load(path, allow_pickle=False), dtype=np.float64)
-        return np.loadtxt(path, delimiter=",", ndmin=2)
-    except (ValueError, TypeError, OSError, EOFError) as error:
-        reason = str(error).splitlines()[0]
-        raise PencilError(f"{path} is not a matrix of numbers ({reason}); write it by numpy.save or as CSV.") from error
+    return read_transition(path)

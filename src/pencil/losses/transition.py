@@ -1,0 +1,47 @@
+"""Corrections by a transition matrix T, T_ij = P(ŷ = j | y = i) (Patrini et al., CVPR 2017).
+
+Shapes: N and B examples, C classes. f = softmax(logits), ŷ = given.
+"""
+
+import math
+
+import torch
+from torch import Tensor
+from torch.nn.functional import log_softmax
+
+IMPOSSIBLE = -1e4
+"""log 0, kept finite: far below what any difference of logits makes up for."""
+
+
+def log_transition(transition_CC: Tensor) -> Tensor:
+    """Return log T, with a finite stand-in for log 0."""
+    return transition_CC.log().clamp(min=IMPOSSIBLE)
+
+
+def forward_correction(logits_BC: Tensor, given_BC: Tensor, log_transition_CC: Tensor) -> Tensor:
+    """−Σ_j ŷ_j log (fᵀT)_j (Patrini et al., Theorem 2): cross entropy of what the noise makes of the prediction."""
+    # In logarithms, since fᵀT underflows where a confident prediction contradicts the label.
+    noisy_BC = (log_softmax(logits_BC, -1).unsqueeze(-1) + log_transition_CC).logsumexp(-2)
+    return -(given_BC * noisy_BC).sum(-1)
+
+
+def backward_correction(logits_BC: Tensor, given_BC: Tensor, inverse_CC: Tensor) -> Tensor:
+    """Σ_j (T⁻¹)_ŷj·(−log f_j) (Patrini et al., Theorem 1): in the mean over the noise, the loss of clean labels."""
+    return -(given_BC @ inverse_CC * log_softmax(logits_BC, -1)).sum(-1)
+
+
+def estimate_transition(prediction_NC: Tensor, drop_top: float) -> Tensor:
+    """Return T̂ (Patrini et al.): row i is the prediction at the example most surely of class i.
+
+    Examples at or above the (1 − drop_top) quantile of f_i are passed over as outliers; 0 passes over none.
+    """
+    rows = []
+    for surely_N in prediction_NC.T:
+        if drop_top > 0:
+            place = math.ceil((1 - drop_top) * (len(surely_N) - 1))
+            bound = surely_N.sort().values[place]
+            # Where all are equal none is left, and any will do.
+            surely_N = torch.where(surely_N < bound, surely_N, torch.zeros_like(surely_N))
+        rows.append(prediction_NC[surely_N.argmax()])
+    estimate_CC = torch.stack(rows)
+    return estimate_CC / estimate_CC.sum(-1, keepdim=True)

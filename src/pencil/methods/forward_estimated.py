@@ -1,0 +1,56 @@
+"""Forward correction with T̂ estimated from a first training (Patrini et al., CVPR 2017)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+
+from pencil.config import PhaseSettings
+from pencil.losses import cross_entropy, estimate_transition, forward_correction, log_transition
+from pencil.methods._contract import Method, TrainingView
+from pencil.methods._once import within
+from pencil.table import Fixed
+from pencil.types import Batch, Phase, Terms
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """How T̂ is estimated."""
+
+    drop_top: float = 0.03
+    """Share of the surest examples of each class that are passed over as outliers; 0 for data of many classes."""
+
+
+class ForwardEstimated(Method):
+    """Cross entropy; T̂ from the weights that did best on the held-out labels; a new network with T̂."""
+
+    Options: ClassVar[type] = Options
+    phase_names: ClassVar[tuple[str, ...]] = ("estimating", "training")
+    keeps_best: ClassVar[bool] = True
+
+    def __init__(self, options: Mapping[str, Any], num_classes: int) -> None:
+        super().__init__(options, num_classes)
+        self.drop_top = within(self.options, "drop_top", 0, 0.5)
+        self.register_buffer("log_transition", log_transition(torch.eye(num_classes)))
+        self.log_transition: Tensor
+
+    def phases(self, settings: Mapping[str, PhaseSettings]) -> tuple[Phase, ...]:
+        estimating, training = (self.phase_setting(settings, name) for name in self.phase_names)
+        return (
+            Phase("estimating", estimating.epochs, estimating.lr, Fixed()),
+            Phase("training", training.epochs, training.lr, Fixed(), fresh_network=True, track_predictions=True),
+        )
+
+    def before_fresh_network(self, view: TrainingView, phase: Phase) -> None:
+        self.log_transition.copy_(log_transition(estimate_transition(view.predict_best(), self.drop_top)))
+
+    def loss(self, batch: Batch) -> Terms:
+        if batch.phase == "estimating":
+            return Terms({"cross_entropy": cross_entropy(batch.logits, batch.given)}, rows=batch.labelled)
+        cost_B = forward_correction(batch.logits, batch.given, self.log_transition)
+        return Terms({"forward": cost_B}, rows=batch.labelled)
+
+
+METHOD = ForwardEstimated
