@@ -57,7 +57,9 @@ class JointOptimization(Method):
         if not self.prior_weight or self.options.prior == "uniform":
             return
         if known.prior is None:
-            raise PencilError('options.prior is "clean", but the true classes of this data are unknown; take "uniform".')
+            raise PencilError(
+                'options.prior is "clean", but the true classes of this data are unknown; take "uniform".'
+            )
         self.prior.copy_(known.prior)
 
     def phases(self, settings: Mapping[str, PhaseSettings]) -> tuple[Phase, ...]:

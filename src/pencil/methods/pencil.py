@@ -56,8 +56,8 @@ class Pencil(Method):
         self.classification = _choice("classification", o.classification, CLASSIFICATION)
         if o.classification == "none" and not o.entropy_weight:
             raise PencilError(
-                'options.classification is "none" and options.entropy_weight is 0: nothing would train the network while '
-                "labels are learned; give one of them."
+                'options.classification is "none" and options.entropy_weight is 0: nothing would train the network '
+                "while labels are learned; give one of them."
             )
         self.anchor = _one_of(o, "anchor", "compatibility_weight", factor=num_classes)
         self.label_step = _label_step(o, num_classes)

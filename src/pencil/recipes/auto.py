@@ -14,6 +14,15 @@ EPOCHS = (20, 40, 20)
 RATE = 0.05
 LABEL_STEP = 0.6
 
+# Phase: its share of the epochs, and whether the rate falls to zero over it.
+SHARES: dict[str, dict[str, tuple[int, bool]]] = {
+    "forward_estimated": {"estimating": (1, True), "training": (1, True)},
+    "truncated_lq": {"all": (1, False), "kept": (2, True)},
+    "joint_optimization": {"backbone": (1, False), "labels": (2, False), "final": (1, True)},
+    "cnn_crf": {"noisy": (1, False), "field": (3, True)},
+}
+OPTIONS: dict[str, dict[str, Any]] = {"joint_optimization": {"entropy_weight": 0.4}}
+
 
 def recipe(method: str, facts: Facts) -> dict[str, Any]:
     """Return the default settings for a method on data of this size."""
@@ -22,7 +31,7 @@ def recipe(method: str, facts: Facts) -> dict[str, Any]:
         "optimizer": {"batch_size": 64 if facts.num_examples < 10_000 else 128, "momentum": 0.9, "weight_decay": 5e-4}
     }
     if method != "pencil":
-        return settings | {"phases": {"training": {"epochs": sum(epochs), "lr": f"{RATE} ~> 0"}}}
+        return settings | _other(method, facts.phase_names, sum(epochs))
     return settings | {
         "phases": {
             "backbone": {"epochs": epochs[0], "lr": str(RATE)},
@@ -38,6 +47,18 @@ def recipe(method: str, facts: Facts) -> dict[str, Any]:
             "divide_by_classes": False,
         },
     }
+
+
+def _other(method: str, names: tuple[str, ...], epochs: int) -> dict[str, Any]:
+    """Share the epochs PENCIL would take among a method's phases; the rate falls where a network's training ends."""
+    parts = SHARES.get(method, {name: (1, name == names[-1]) for name in names})
+    whole = sum(share for share, _ in parts.values())
+    ends = [round(epochs * sum(share for share, _ in list(parts.values())[:n]) / whole) for n in range(len(parts) + 1)]
+    phases = {
+        name: {"epochs": end - start, "lr": f"{RATE} ~> 0" if falls else str(RATE)}
+        for (name, (_, falls)), start, end in zip(parts.items(), ends, ends[1:], strict=False)
+    }
+    return {"phases": phases, **({"options": OPTIONS[method]} if method in OPTIONS else {})}
 
 
 def _epochs(facts: Facts) -> tuple[int, int, int]:
