@@ -89,7 +89,9 @@ def _fit(source: str | None, asked: dict[str, Any], out: Path, *, quiet: bool, a
     from pencil.cli.summary import print_summary
     from pencil.run import fit
     from pencil.run.fit import Interrupted
+    from pencil.runtime import is_leader
 
+    quiet, as_json = quiet or not is_leader(), as_json and is_leader()
     try:
         with display(quiet=quiet) as progress:
             result = fit(source, out=out, settings=asked, progress=progress, **how)

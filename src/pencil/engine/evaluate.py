@@ -7,33 +7,59 @@ from torch import Tensor, nn
 from pencil.data.augment import Prepare
 from pencil.data.dataset import Inputs
 from pencil.engine.feed import ResidentFeed
-from pencil.runtime import Precision
+from pencil.runtime import ALONE, Precision, Processes
 
 
 class Evaluator:
     """Inputs of one set of examples, held on the device where they fit, and their prepared batches."""
 
     def __init__(
-        self, inputs: Inputs, prepare: Prepare, precision: Precision, device: torch.device, *, resident: bool
+        self,
+        inputs: Inputs,
+        prepare: Prepare,
+        precision: Precision,
+        device: torch.device,
+        *,
+        resident: bool,
+        processes: Processes = ALONE,
     ) -> None:
         self.inputs, self.prepare, self.precision, self.device = inputs, prepare, precision, device
+        self.processes = processes
         self.held = ResidentFeed(inputs, device).inputs if resident else None
         # Large enough to fill a GPU with small images, small enough for the memory with photographs.
         values = int(np.prod(prepare.preparation.raw_shape))
-        self.batch = max(1, min(2_000, 2**23 // max(values, 1)))
+        share = -(-len(inputs) // processes.count)
+        self.batch = max(1, min(2_000, 2**23 // max(values, 1), share))
 
     @torch.no_grad()
     def logits(self, model: nn.Module) -> Tensor:
         """Return the network's outputs for all examples, in order."""
         was_training = model.training
         model.eval()
-        parts = []
-        for start in range(0, len(self.inputs), self.batch):
-            inputs = self.prepare(self._raw(start)).to(self.precision.dtype)
-            with self.precision.forward(self.device):
-                parts.append(model(inputs).to(self.precision.dtype))
+        starts = range(0, len(self.inputs), self.batch)
+        if self.processes.count == 1:
+            whole = torch.cat([self._outputs(model, start) for start in starts])
+        else:
+            whole = self._shared_outputs(model, starts)
         model.train(was_training)
-        return torch.cat(parts)
+        return whole
+
+    def _outputs(self, model: nn.Module, start: int) -> Tensor:
+        inputs = self.prepare(self._raw(start)).to(self.precision.dtype)
+        with self.precision.forward(self.device):
+            outputs: Tensor = model(inputs)
+        return outputs.to(self.precision.dtype)
+
+    def _shared_outputs(self, model: nn.Module, starts: range) -> Tensor:
+        """Compute every k-th part here and add up what the k processes have."""
+        mine = {start: self._outputs(model, start) for start in starts[self.processes.rank :: self.processes.count]}
+        shape = next(iter(mine.values()), None)
+        like = self._outputs(model, 0) if shape is None else shape
+        whole_NC = torch.zeros(len(self.inputs), like.shape[1], dtype=like.dtype, device=self.device)
+        for start, outputs in mine.items():
+            whole_NC[start : start + len(outputs)] = outputs
+        self.processes.sum(whole_NC)
+        return whole_NC
 
     def _raw(self, start: int) -> Tensor:
         stop = min(start + self.batch, len(self.inputs))

@@ -11,14 +11,19 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from pencil.data.augment import Prepare
-from pencil.engine.capture import CapturedStep
 from pencil.engine.evaluate import Evaluator
 from pencil.engine.events import EpochRecord, Listener, Stopped
 from pencil.engine.feed import Feed
+from pencil.engine.share import average_buffers, own_batches, unite
 from pencil.engine.state import State
-from pencil.engine.step import Step
-from pencil.runtime import Precision, seed_for
+from pencil.engine.step import Step, Wrap
+from pencil.engine.stepper import Steppers
+from pencil.runtime import ALONE, Precision, Processes, seed_for
 from pencil.types import Phase
+
+
+STOP_CHECK = 32
+"""Steps between two looks for a stop request, with several GPUs."""
 
 
 @dataclass(frozen=True)
@@ -46,11 +51,16 @@ class Engine:
     watched: Mapping[str, Watched]
     """"held_out" and "test", where they exist."""
     captured: bool = False
+    processes: Processes = ALONE
     epoch: int = 0
     """Epochs completed."""
     seconds: float = 0.0
     """Training time of this and earlier sittings."""
-    steppers: dict[tuple[str, int], Callable[[], None]] = field(default_factory=dict)
+    steppers: Steppers = field(init=False)
+
+    def __post_init__(self) -> None:
+        alone = self.processes.count == 1
+        self.steppers = Steppers(self.state, self.batch_size, captured=self.captured and alone)
 
     def train(self, listener: Listener) -> None:
         """Run from where the state is to the end."""
@@ -59,8 +69,8 @@ class Engine:
             if phase_epoch == 0 and not middle:
                 self._enter(phase)
             self._run_epoch(phase, phase_epoch, listener)
-            if listener.checkpoint_due(phase_end=phase_epoch + 1 == phase.epochs):
-                listener.save(self.state.export(), self.meta())
+            if self.processes.leader_says(listener.checkpoint_due(phase_end=phase_epoch + 1 == phase.epochs)):
+                self.save(listener)
 
     def _remaining(self) -> Iterator[tuple[Phase, int]]:
         first = 0
@@ -77,6 +87,8 @@ class Engine:
     def restore(self, arrays: Mapping[str, NDArray[np.generic]], meta: Mapping[str, Any]) -> None:
         """Go back to a checkpoint; the columns that rules and methods had added by then come with it."""
         self.state.restore(arrays)
+        if not self.processes.leads:
+            self.state.meters.reset()
         self.epoch, self.seconds = int(meta["epoch"]), float(meta["seconds"])
 
     def _enter(self, phase: Phase) -> None:
@@ -96,37 +108,63 @@ class Engine:
             self.feed.stage()
             self._stepper(phase, len(batches[number]), listener)()
             listener.stepped(self.epoch, number + 1, len(batches))
-            if listener.stop_requested() and number + 1 < len(batches):
+            if number + 1 < len(batches) and self._stopping(listener, number):
                 self.seconds += time.perf_counter() - started
-                listener.save(self.state.export(), self.meta())
-                raise Stopped
+                unite(self.state, self.processes)
+                self._stop(listener)
+        unite(self.state, self.processes)
+        self._settle_buffers(listener)
         record = self._measure(phase, phase_epoch)
         elapsed = time.perf_counter() - started
         self.seconds += elapsed
         self.epoch += 1
         self.state.clock.step.zero_()
         self.state.clock.position.zero_()
-        examples = sum(len(batch) for batch in batches[first:])
+        examples = min(len(self.state.table), (len(batches) - first) * self.batch_size)
         record |= {"seconds": round(elapsed, 4), "images_per_second": round(examples / elapsed, 1)}
         listener.epoch_done(record)
-        if listener.stop_requested():
+        if self.processes.any(listener.stop_requested()):
+            self._stop(listener)
+
+    def _stopping(self, listener: Listener, number: int) -> bool:
+        """Ask whether to stop; processes agree on it, rarely on GPUs, where asking makes the host wait."""
+        if self.processes.count > 1 and self.state.device.type != "cpu" and number % STOP_CHECK:
+            return False
+        return self.processes.any(listener.stop_requested())
+
+    def _stop(self, listener: Listener) -> None:
+        self.save(listener)
+        raise Stopped
+
+    def save(self, listener: Listener) -> None:
+        """Write a checkpoint, once for all processes."""
+        if self.processes.leads:
             listener.save(self.state.export(), self.meta())
-            raise Stopped
+
+    def _settle_buffers(self, listener: Listener) -> None:
+        """Give running statistics one value, and undo those that a non-finite batch has spoiled."""
+        average_buffers(self.state.model, self.processes)
+        if self.state.mend_buffers():
+            listener.note("running statistics became non-finite and were put back to the start of the epoch.")
 
     def _begin_epoch(self, phase: Phase, phase_epoch: int) -> list[Tensor]:
         clock = self.state.clock
         order = torch.randperm(
             len(self.state.table), generator=torch.Generator().manual_seed(seed_for(self.seed, "order", self.epoch))
         )
-        batches = list(order.split(self.batch_size))
-        clock.order.copy_(order)
+        batches = own_batches(order, self.batch_size, self.processes)
+        mine = torch.cat(batches)
+        clock.order[: len(mine)].copy_(mine)
         clock.epoch.fill_(self.epoch)
         clock.rates.copy_(self._rates(phase, phase_epoch, len(batches)))
         self.state.model.train()
-        if int(clock.step.item()) == 0:
+        done = int(clock.step.item())
+        clock.position.fill_(sum(len(batch) for batch in batches[:done]))
+        if done == 0:
             self.state.meters.reset()
+            self.state.spare_buffers()
             # Random numbers inside a network (dropout) follow from seed and epoch, so that a resume repeats them.
-            torch.manual_seed(seed_for(self.seed, "epoch", self.epoch))
+            torch.manual_seed(seed_for(self.seed, "epoch", self.epoch, *[self.processes.rank][: self.processes.rank]))
             self.state.method.before_epoch(_View(self, phase_epoch), phase)
         return batches
 
@@ -142,27 +180,12 @@ class Engine:
         )
 
     def _stepper(self, phase: Phase, size: int, listener: Listener) -> Callable[[], None]:
-        key = (phase.name, size)
-        if key not in self.steppers:
-            self.steppers = {k: v for k, v in self.steppers.items() if k[0] == phase.name}
-            self.steppers[key] = self._make_stepper(phase, size, listener)
-        return self.steppers[key]
+        def make(wrap: Wrap | None) -> Step:
+            return Step(
+                self.state, phase, self.feed, self.prepare, self.precision, processes=self.processes, wrap=wrap
+            )
 
-    def _make_stepper(self, phase: Phase, size: int, listener: Listener) -> Callable[[], None]:
-        plain = Step(self.state, phase, self.feed, self.prepare, self.precision)
-        # Short batches are too few to be worth compiling.
-        wraps = (_compile, _compile_network, None) if size == self.batch_size else (None,)
-        for wrap in wraps if self.captured else ():
-            try:
-                step = Step(self.state, phase, self.feed, self.prepare, self.precision, wrap)
-                return CapturedStep(step, size, [*self.state.tensors().values(), self.state.lr])
-            except Exception as error:
-                self.state.optimizer.zero_grad(set_to_none=True)
-                listener.note(f"the step of phase {phase.name} cannot be captured: {type(error).__name__}: {_gist(error)}")
-        if self.captured:
-            listener.note("running eagerly.")
-            self.captured = False
-        return lambda: plain(size)
+        return self.steppers.get(phase.name, size, make, listener.note)
 
     def _measure(self, phase: Phase, phase_epoch: int) -> EpochRecord:
         counts, parts = self.state.meters.read()
@@ -205,17 +228,3 @@ class _View:
     def predict_best(self) -> Tensor:
         with self.engine.state.best_weights():
             return self.predict()
-
-
-def _compile(function: Any) -> Any:
-    # Combo kernels join the many tiny ones: weight casts, batch-norm counters.
-    return torch.compile(function, dynamic=False, options={"combo_kernels": True})
-
-
-def _compile_network(function: Any) -> Any:
-    return _compile(function) if isinstance(function, nn.Module) else function
-
-
-def _gist(error: Exception) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [""]
-    return lines[0][:200] if len(lines) == 1 else f"{lines[0][:200]} … {lines[-1][:200]}"

@@ -50,6 +50,8 @@ class State:
     meters: Meters = field(init=False)
     lr: Tensor = field(init=False)
     optimizer: torch.optim.SGD = field(init=False)
+    spare: dict[str, Tensor] = field(init=False)
+    """Copy of the network's running statistics from the start of the epoch."""
     best: dict[str, Tensor] = field(init=False)
     """The weights that did best on the held-out labels, and that accuracy; empty where the method asks for none."""
 
@@ -58,6 +60,7 @@ class State:
         self.meters = Meters(self.device)
         self.lr = torch.zeros((), dtype=rate_dtype(self.device), device=self.device)
         self.optimizer = self._new_optimizer()
+        self.spare = {k: b.clone() for k, b in self.model.named_buffers() if b.is_floating_point()}
         self.best = {}
         if self.method.keeps_best:
             self.best = {f"model.{k}": v.detach().clone() for k, v in self.model.state_dict().items()}
@@ -109,6 +112,21 @@ class State:
         finally:
             self.model.load_state_dict(now)
 
+    def spare_buffers(self) -> None:
+        """Keep a copy of the running statistics of the network, as an epoch begins."""
+        for name, buffer in self.model.named_buffers():
+            if name in self.spare:
+                self.spare[name].copy_(buffer)
+
+    def mend_buffers(self) -> bool:
+        """Put statistics that are no longer finite back to the kept copy; say whether there were any."""
+        spoiled = [
+            name for name, b in self.model.named_buffers() if name in self.spare and not bool(b.isfinite().all())
+        ]
+        for name in spoiled:
+            self.model.get_buffer(name).copy_(self.spare[name])
+        return bool(spoiled)
+
     def tensors(self) -> dict[str, Tensor]:
         """Return every tensor of the state by name."""
         named = {f"model.{k}": v for k, v in self.model.state_dict().items()}
@@ -120,6 +138,7 @@ class State:
                 named[f"optimizer.{number}.{key}"] = value
         named["clock.position"], named["clock.step"] = self.clock.position, self.clock.step
         named["meters"] = self.meters.sums
+        named |= {f"spare.{k}": v for k, v in self.spare.items()}
         return named
 
     def export(self) -> dict[str, NDArray[np.generic]]:

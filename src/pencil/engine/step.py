@@ -169,6 +169,10 @@ class Step:
         # The fused update is skipped on the device, without asking the host, where a gradient is not finite.
         self.found.zero_()
         mean = count.clamp(min=1).reciprocal().to(torch.float32)
+        if count.dtype == torch.float64:
+            # The check below multiplies by 32 bits only.
+            torch._foreach_div_(gradients, count.clamp(min=1).squeeze(0))
+            mean = torch.ones_like(mean)
         torch._amp_foreach_non_finite_check_and_unscale_(gradients, self.found, mean)
         optimizer.grad_scale = None  # type: ignore[attr-defined]
         optimizer.found_inf = self.found  # type: ignore[attr-defined]

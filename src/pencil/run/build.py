@@ -12,7 +12,15 @@ from pencil.data.dataset import Examples, Inputs
 from pencil.engine import Engine, Feed, ResidentFeed, State, StreamingFeed, Watched
 from pencil.engine.evaluate import Evaluator
 from pencil.run.plan import Plan
-from pencil.runtime import Precision, choose_device, choose_precision, use_threads
+from pencil.runtime import (
+    ALONE,
+    Precision,
+    Processes,
+    choose_device,
+    choose_precision,
+    join_processes,
+    use_threads,
+)
 from pencil.table import ExampleTable
 
 RESIDENT_SHARE = 0.5
@@ -26,14 +34,15 @@ class Machine:
     device: torch.device
     precision: Precision
     threads: int
+    processes: Processes = ALONE
 
 
 def choose_machine(hardware: HardwareSettings) -> Machine:
-    """Set up device, precision and threads."""
-    device = choose_device(hardware.device)
+    """Set up device, precision and threads, and join the other processes of this run."""
+    processes, device = join_processes(lambda: choose_device(hardware.device))
     if device.type == "cuda":
         torch.backends.cudnn.benchmark = True
-    return Machine(device, choose_precision(hardware.precision, device), use_threads(hardware.threads))
+    return Machine(device, choose_precision(hardware.precision, device), use_threads(hardware.threads), processes)
 
 
 def build_engine(plan: Plan, machine: Machine) -> tuple[Engine, list[str]]:
@@ -57,7 +66,9 @@ def build_engine(plan: Plan, machine: Machine) -> tuple[Engine, list[str]]:
 
     def evaluator(inputs: Inputs) -> Evaluator:
         held, _ = _fits(inputs, device, hardware.resident)
-        return Evaluator(inputs, prepare, machine.precision, device, resident=held)
+        return Evaluator(
+            inputs, prepare, machine.precision, device, resident=held, processes=machine.processes
+        )
 
     watched = {
         name: Watched(evaluator(examples.inputs), _labels(examples, device))
@@ -76,6 +87,7 @@ def build_engine(plan: Plan, machine: Machine) -> tuple[Engine, list[str]]:
         train_evaluator=evaluator(dataset.train.inputs),
         watched=watched,
         captured=device.type == "cuda" and hardware.compile,
+        processes=machine.processes,
     )
     return engine, [line]
 

@@ -17,6 +17,7 @@ from pencil.run.outcome import write_description, write_outcome
 from pencil.run.plan import Plan, differing, phase_lengths, plan
 from pencil.run.result import Result
 from pencil.run.session import Progress, Session, Silent
+from pencil.runtime import is_leader
 
 Document = Mapping[str, Any]
 
@@ -56,11 +57,13 @@ def fit(
         return _resume(source, asked, out, progress, epochs=epochs, download=download, cache_dir=cache_dir)
     kept = tempfile.TemporaryDirectory(prefix="pencil-") if out is None else None
     path = Path(kept.name) if kept else Path(str(out))
-    if out is not None:
+    if out is not None and is_leader():
         RunFolder.check_free(path)
     prepared = plan(source, asked, epochs=epochs, download=download, cache_dir=cache_dir)
     machine = choose_machine(prepared.settings.hardware)
     prepared.new_network()  # A network that cannot be made must fail before anything is written.
+    if not machine.processes.leads:
+        return _train(prepared, machine, RunFolder(path), Silent(), kept)
     folder = RunFolder.create(path)
     with folder.lock():
         document = to_document(prepared.settings)
@@ -104,6 +107,8 @@ def _resume(
     given = None if source is None or isinstance(source, (str, Path)) else source
     prepared = plan(given, merge(saved, {"hardware": hardware}), download=download, cache_dir=cache_dir)
     _refuse_other_data(prepared, folder)
+    if not is_leader():
+        return _train(prepared, choose_machine(prepared.settings.hardware), folder, Silent(), None)
     with folder.lock():
         progress.note(
             "resuming with the run's own settings; only those of the hardware (device, workers, threads) may differ."
@@ -158,26 +163,30 @@ def _train(
     history, checkpoints = History(folder.history), CheckpointStore(folder.checkpoint)
     for line in (*prepared.warnings, *lines):
         progress.note(line)
-    session = Session(history, checkpoints, progress, prepared.settings.hardware.checkpoint_seconds)
-    if checkpoints.exists():
+    leads, interval = machine.processes.leads, prepared.settings.hardware.checkpoint_seconds
+    session = Session(history, checkpoints, progress, interval, writes=leads)
+    if machine.processes.leader_says(checkpoints.exists()):
         checkpoint = checkpoints.load()
         for warning in checkpoint.warnings:
             progress.note(warning)
         engine.restore(checkpoint.tensors, checkpoint.meta)
         _restore_threads(checkpoint.meta, prepared, progress)
     else:
-        session.save(engine.state.export(), engine.meta())
-    history.truncate_to(engine.epoch)
+        engine.save(session)
+    if leads:
+        history.truncate_to(engine.epoch)
+        folder.set_state("running")
     progress.started(prepared.phases, engine.epoch)
-    folder.set_state("running")
     with session.listening():
         try:
             engine.train(session)
         except Stopped:
-            folder.set_state("stopped")
+            if leads:
+                folder.set_state("stopped")
             raise Interrupted(folder.path, session.received) from None
-    write_outcome(engine, prepared, machine, folder, history.read())
-    folder.set_state("finished")
+    write_outcome(engine, prepared, machine, folder, history.read() if leads else [])
+    if leads:
+        folder.set_state("finished")
     return Result(engine.state.model.eval(), folder.path, kept)
 
 

@@ -41,7 +41,10 @@ def write_outcome(
     engine: Engine, plan: Plan, machine: Machine, folder: RunFolder, history: list[dict[str, Any]]
 ) -> None:
     """Write labels, distributions, weights, what prediction needs, and last of all result.json."""
+    # Every process computes its share of the rows; one writes.
     table, distributions, scores = _label_rows(engine, plan)
+    if not machine.processes.leads:
+        return
     labels_table.write_labels(folder.labels, table)
     labels_table.write_distributions(folder.label_distributions, distributions)
     weights = {k: v.detach().cpu().contiguous().numpy() for k, v in engine.state.model.state_dict().items()}
@@ -169,7 +172,12 @@ def _summary(
         seconds=engine.seconds,
         images_per_second=len(history) * len(dataset.train) / steady,
         environment=environment.environment(
-            {"device": device_name(machine.device), "precision": machine.precision.name, "threads": machine.threads}
+            {
+                "device": device_name(machine.device),
+                "precision": machine.precision.name,
+                "threads": machine.threads,
+                "processes": machine.processes.count,
+            }
         ),
     )
 

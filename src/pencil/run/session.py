@@ -57,6 +57,8 @@ class Session:
     checkpoints: CheckpointStore
     progress: Progress
     checkpoint_seconds: float
+    writes: bool = True
+    """False in the processes that train along with the leading one."""
     stopping: threading.Event = field(default_factory=threading.Event)
     received: int = 0
     """Number of the signal that asked to stop."""
@@ -67,7 +69,8 @@ class Session:
         self.progress.stepped(epoch, step, steps)
 
     def epoch_done(self, record: EpochRecord) -> None:
-        self.history.append(record)
+        if self.writes:
+            self.history.append(record)
         self.progress.epoch_done(record)
 
     def checkpoint_due(self, *, phase_end: bool) -> bool:

@@ -1,4 +1,4 @@
-"""The machine under a run: device, precision, threads, and seeds derived from one seed."""
+"""Device, precision, threads, and seeds derived from one seed."""
 
 import contextlib
 import hashlib

@@ -1,0 +1,59 @@
+"""Makes the step of a phase and a batch size: captured where that is possible, eager otherwise."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import nn
+
+from pencil.engine.capture import CapturedStep
+from pencil.engine.state import State
+from pencil.engine.step import Step, Wrap
+
+MakeStep = Callable[[Wrap | None], Step]
+
+
+class Steppers:
+    """The steps of the current phase by batch size; those of earlier phases are forgotten with their memory."""
+
+    def __init__(self, state: State, full_size: int, *, captured: bool) -> None:
+        self.state, self.full_size, self.captured = state, full_size, captured
+        self.phase = ""
+        self.made: dict[int, Callable[[], None]] = {}
+
+    def get(self, phase: str, size: int, make: MakeStep, note: Callable[[str], None]) -> Callable[[], None]:
+        """Return the step, made on first use."""
+        if phase != self.phase:
+            self.phase, self.made = phase, {}
+        if size not in self.made:
+            self.made[size] = self._make(size, make, note)
+        return self.made[size]
+
+    def _make(self, size: int, make: MakeStep, note: Callable[[str], None]) -> Callable[[], None]:
+        # Short batches are too few to be worth compiling.
+        wraps: tuple[Wrap | None, ...] = (_compile, _compile_network, None) if size == self.full_size else (None,)
+        for wrap in wraps if self.captured else ():
+            try:
+                return CapturedStep(make(wrap), size, [*self.state.tensors().values(), self.state.lr])
+            except Exception as error:
+                self.state.optimizer.zero_grad(set_to_none=True)
+                note(f"the step of phase {self.phase} cannot be captured: {type(error).__name__}: {_gist(error)}")
+        if self.captured:
+            note("running eagerly.")
+            self.captured = False
+        plain = make(None)
+        return lambda: plain(size)
+
+
+def _compile(function: Any) -> Any:
+    # Combo kernels join the many tiny ones: weight casts, batch-norm counters.
+    return torch.compile(function, dynamic=False, options={"combo_kernels": True})
+
+
+def _compile_network(function: Any) -> Any:
+    return _compile(function) if isinstance(function, nn.Module) else function
+
+
+def _gist(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [""]
+    return lines[0][:200] if len(lines) == 1 else f"{lines[0][:200]} … {lines[-1][:200]}"

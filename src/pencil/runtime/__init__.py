@@ -1,0 +1,26 @@
+"""The machine under a run: device, precision, threads, seeds, and the processes that share its work."""
+
+from pencil.runtime.machine import (
+    PRECISIONS,
+    Precision,
+    choose_device,
+    choose_precision,
+    device_name,
+    seed_for,
+    use_threads,
+)
+from pencil.runtime.processes import ALONE, Processes, is_leader, join_processes
+
+__all__ = [
+    "ALONE",
+    "PRECISIONS",
+    "Precision",
+    "Processes",
+    "choose_device",
+    "choose_precision",
+    "device_name",
+    "is_leader",
+    "join_processes",
+    "seed_for",
+    "use_threads",
+]
