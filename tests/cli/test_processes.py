@@ -1,0 +1,84 @@
+"""Two real processes over gloo give what one gives, survive a stop, and notice when the other one dies."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pencil.results.checkpoint_store import CheckpointStore
+from pencil.results.read import read_run
+
+from .conftest import Command
+
+# Rates low enough that rounding does not grow: what is left of it then shows in the last digits only.
+GENTLE = (
+    "train", "digits", "--noise", "symmetric:0.4", "--backbone", "mlp", "--precision", "64-true", "--device", "cpu",
+    "--epochs", "8,14,4", "--set", "label_step=1.0", "--set", "phases.labels.lr=0.01",
+    "--set", "phases.tuning.lr=0.01", "--set", "hardware.threads=1",
+)  # fmt: skip
+
+
+def _pair(*arguments: object) -> "subprocess.Popen[str]":
+    launch = (sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", _free_port())
+    return subprocess.Popen(
+        [*launch, "-m", "pencil", *map(str, arguments)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )  # fmt: skip
+
+
+def _free_port() -> str:
+    import socket
+
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return str(listener.getsockname()[1])
+
+
+@pytest.mark.slow
+def test_two_processes_end_with_the_labels_and_the_table_of_one(pencil: Command, place: Path) -> None:
+    assert pencil(*GENTLE, "--out", "one").code == 0
+    pair = _pair(*GENTLE, "--out", "two")
+    out, err = pair.communicate(timeout=200)
+    assert pair.returncode == 0, err
+    assert out.count("run folder") == 1, "only the leading process speaks"
+
+    one, two = read_run("one"), read_run("two")
+    assert one.result["label_accuracy"]["corrected"] > one.result["label_accuracy"]["given"] + 20
+    assert one.labels["corrected"].equals(two.labels["corrected"])
+    for before, after in zip(one.history, two.history, strict=True):
+        assert before["changed"] == after["changed"]
+        assert before["loss"] == pytest.approx(after["loss"], abs=1e-9)
+    alone, shared = (CheckpointStore(Path(name, "checkpoint")).load().tensors for name in ("one", "two"))
+    for name in alone:
+        if name.startswith(("table.", "model.")):
+            assert np.allclose(alone[name], shared[name], rtol=0, atol=1e-9), name
+
+
+@pytest.mark.slow
+def test_a_dead_partner_is_noticed_and_the_pair_resumes(pencil: Command, place: Path) -> None:
+    pair = _pair(*GENTLE, "--epochs", "40,14,4", "--set", "hardware.checkpoint_seconds=0", "--out", "run")
+    _wait_for(Path("run/history.jsonl"))
+    children = Path(f"/proc/{pair.pid}/task/{pair.pid}/children")
+    if not children.exists():
+        pytest.skip("this system does not list a process's children")
+    os.kill(int(children.read_text().split()[-1]), signal.SIGKILL)
+    _, err = pair.communicate(timeout=100)
+    assert pair.returncode != 0
+    assert Path("run/result.json").exists() is False
+
+    again = _pair("train", "--resume", "--out", "run")
+    out, err = again.communicate(timeout=200)
+    assert again.returncode == 0, err
+    assert len(read_run("run").history) == 58
+
+
+def _wait_for(path: Path) -> None:
+    deadline = time.monotonic() + 60
+    while not path.exists() or not path.read_text().count("\n"):
+        assert time.monotonic() < deadline, f"{path} did not appear"
+        time.sleep(0.05)
