@@ -1,6 +1,6 @@
 """Finds methods, sources, noise models and backbones: one file each, the file's name is its name.
 
-A user's own come as `path.py:name`, or as an entry point of the group `pencil.<kind>`.
+A user's own come as `path.py:name`, or as an entry point of the group `pencil.<folder>`, e.g. `pencil.methods`.
 """
 
 import hashlib
@@ -28,7 +28,7 @@ def find(package: str, name: str, attribute: str, *, kind: str) -> Any:
         return _from_file(name, kind)
     if name in names(package):
         return getattr(importlib.import_module(f"{package}.{name}"), attribute)
-    for entry in entry_points(group=f"pencil.{kind}s", name=name):
+    for entry in entry_points(group=f"pencil.{package.rpartition('.')[2]}", name=name):
         return entry.load()
     raise PencilError(f'there is no {kind} "{name}".{did_you_mean(name, names(package))}')
 

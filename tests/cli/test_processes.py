@@ -72,7 +72,7 @@ def test_a_dead_partner_is_noticed_and_the_pair_resumes(pencil: Command, place: 
     assert Path("run/result.json").exists() is False
 
     again = _pair("train", "--resume", "--out", "run")
-    out, err = again.communicate(timeout=200)
+    _, err = again.communicate(timeout=200)
     assert again.returncode == 0, err
     assert len(read_run("run").history) == 58
 

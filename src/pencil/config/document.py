@@ -63,9 +63,7 @@ def build_record(kind: Any, document: Mapping[str, Any], where: str = "") -> Any
     missing = [
         name
         for name, field in fields.items()
-        if name not in values
-        and field.default is dataclasses.MISSING
-        and field.default_factory is dataclasses.MISSING
+        if name not in values and field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
     ]
     if missing:
         raise PencilError(f"the setting {where}{missing[0]} is missing; give it a value.")

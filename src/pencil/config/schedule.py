@@ -1,9 +1,9 @@
 """A quantity over the epochs of a phase, written as a short text.
 
-    "0.08"                        constant
-    "0.2, 0.02@40, 0.002@80"      steps: from epoch 40 of the phase 0.02, from epoch 80 0.002
-    "3000 -> 0"                   linear
-    "0.1 ~> 0"                    cosine
+"0.08"                        constant
+"0.2, 0.02@40, 0.002@80"      steps: from epoch 40 of the phase 0.02, from epoch 80 0.002
+"3000 -> 0"                   linear
+"0.1 ~> 0"                    cosine
 """
 
 import math

@@ -1,7 +1,7 @@
 """The training engine: one step, one loop, for every method."""
 
-from pencil.engine.events import EpochRecord, Listener, Stopped
 from pencil.engine.evaluate import predict
+from pencil.engine.events import EpochRecord, Listener, Stopped
 from pencil.engine.feed import Feed, ResidentFeed, StreamingFeed
 from pencil.engine.loop import Engine, Watched
 from pencil.engine.state import State

@@ -17,7 +17,7 @@ class CapturedStep:
         self.step, self.changing = step, list(changing)
         changing = self.changing
         before = [tensor.clone() for tensor in changing]
-        stream = torch.cuda.Stream()
+        stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):
             # Compilation, autotuning and lazy initialisation happen here, outside of the capture.

@@ -21,7 +21,6 @@ from pencil.engine.stepper import Steppers
 from pencil.runtime import ALONE, Precision, Processes, seed_for
 from pencil.types import Phase
 
-
 STOP_CHECK = 32
 """Steps between two looks for a stop request, with several GPUs."""
 
@@ -181,9 +180,7 @@ class Engine:
 
     def _stepper(self, phase: Phase, size: int, listener: Listener) -> Callable[[], None]:
         def make(wrap: Wrap | None) -> Step:
-            return Step(
-                self.state, phase, self.feed, self.prepare, self.precision, processes=self.processes, wrap=wrap
-            )
+            return Step(self.state, phase, self.feed, self.prepare, self.precision, processes=self.processes, wrap=wrap)
 
         return self.steppers.get(phase.name, size, make, listener.note)
 

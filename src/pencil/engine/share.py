@@ -9,7 +9,7 @@ from pencil.runtime import Processes
 
 def own_batches(order_N: Tensor, batch_size: int, processes: Processes) -> list[Tensor]:
     """Return this process's share of each batch: every example once an epoch, none twice; the last may be empty."""
-    return [batch[processes.rank :: processes.count] for batch in order_N.split(batch_size)]
+    return [batch[processes.rank :: processes.count] for batch in torch.split(order_N, batch_size)]
 
 
 def unite(state: State, processes: Processes) -> None:

@@ -12,7 +12,7 @@ INK, MUTED, GRID = "#1f2430", "#6b7280", "#e5e7eb"
 COLOURS = ("#d1495b", "#00798c", "#edae49", "#30638e", "#8f5fbf", "#5f8f3f")
 SHADES = ("#f6f7f9", "#eef1f5", "#f6f7f9")
 
-SETTINGS: dict[str, Any] = {
+SETTINGS: dict[Any, Any] = {
     "font.size": 10,
     "axes.edgecolor": MUTED,
     "axes.labelcolor": INK,

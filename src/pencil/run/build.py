@@ -18,6 +18,7 @@ from pencil.runtime import (
     Processes,
     choose_device,
     choose_precision,
+    idle_gpu,
     join_processes,
     use_threads,
 )
@@ -66,9 +67,7 @@ def build_engine(plan: Plan, machine: Machine) -> tuple[Engine, list[str]]:
 
     def evaluator(inputs: Inputs) -> Evaluator:
         held, _ = _fits(inputs, device, hardware.resident)
-        return Evaluator(
-            inputs, prepare, machine.precision, device, resident=held, processes=machine.processes
-        )
+        return Evaluator(inputs, prepare, machine.precision, device, resident=held, processes=machine.processes)
 
     watched = {
         name: Watched(evaluator(examples.inputs), _labels(examples, device))
@@ -89,7 +88,8 @@ def build_engine(plan: Plan, machine: Machine) -> tuple[Engine, list[str]]:
         captured=device.type == "cuda" and hardware.compile,
         processes=machine.processes,
     )
-    return engine, [line]
+    missed = idle_gpu(device) if hardware.device == "auto" else None
+    return engine, [text for text in (missed, line) if text]
 
 
 def _table(plan: Plan, machine: Machine) -> ExampleTable:

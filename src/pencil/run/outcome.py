@@ -80,9 +80,7 @@ def _label_rows(engine: Engine, plan: Plan) -> tuple[pa.Table, NDArray[np.float3
     def column(values: list[NDArray[Any]]) -> NDArray[Any]:
         return np.concatenate(values)[order]
 
-    believed = Believed(
-        *(column([getattr(b, name) for _, b, _ in sets]) for name in Believed.__dataclass_fields__)
-    )
+    believed = Believed(*(column([getattr(b, name) for _, b, _ in sets]) for name in Believed.__dataclass_fields__))
     given = column([e.given for e, _, _ in sets])
     trusted = column([np.zeros(len(e), bool) if e.trusted is None else e.trusted for e, _, _ in sets])
     clean = column([np.full(len(e), -1) if e.clean is None else e.clean for e, _, _ in sets])

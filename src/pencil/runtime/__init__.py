@@ -6,6 +6,7 @@ from pencil.runtime.machine import (
     choose_device,
     choose_precision,
     device_name,
+    idle_gpu,
     seed_for,
     use_threads,
 )
@@ -19,6 +20,7 @@ __all__ = [
     "choose_device",
     "choose_precision",
     "device_name",
+    "idle_gpu",
     "is_leader",
     "join_processes",
     "seed_for",

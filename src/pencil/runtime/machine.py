@@ -5,6 +5,7 @@ import hashlib
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import torch
 
@@ -50,6 +51,15 @@ def choose_device(name: str) -> torch.device:
     if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
         raise PencilError(f"there is no {name}: this machine has {torch.cuda.device_count()} GPUs, counted from 0.")
     return device
+
+
+def idle_gpu(device: torch.device) -> str | None:
+    """Say so where a GPU is built in but a run that could have used it computes on the CPU."""
+    if device.type != "cpu" or not Path("/dev/nvidia0").exists():
+        return None
+    if torch.version.cuda is None:
+        return "this machine has a GPU, but torch is installed without support for it; computing on the CPU."
+    return "this machine has a GPU, but torch cannot use it (driver, or a sharing service down?); computing on the CPU."
 
 
 def choose_precision(name: str, device: torch.device) -> Precision:

@@ -50,7 +50,7 @@ class Launched(Processes):
             # One message for all of a type: many small ones cost more than their bytes.
             flat = torch.cat([tensor.reshape(-1) for tensor in group])
             self._reduce(flat, torch.distributed.ReduceOp.SUM)
-            for tensor, part in zip(group, flat.split([tensor.numel() for tensor in group]), strict=True):
+            for tensor, part in zip(group, torch.split(flat, [tensor.numel() for tensor in group]), strict=True):
                 tensor.copy_(part.view_as(tensor))
 
     def any(self, flag: bool) -> bool:

@@ -1,12 +1,12 @@
 """`pencil sweep FILE.toml`: a list of configurations, run as several processes, one summary table.
 
-    out = "runs/rates"              # each run gets a folder of its own in here
-    [settings]                      # shared by all runs, in the shape of config.toml
-    data = { source = "digits", noise = "symmetric:0.4" }
-    [runs.slow]                     # one table a run, laid over the shared settings
-    options = { label_step = "0.3 -> 0" }
-    [runs.fast]
-    options = { label_step = "1.2 -> 0" }
+out = "runs/rates"              # each run gets a folder of its own in here
+[settings]                      # shared by all runs, in the shape of config.toml
+data = { source = "digits", noise = "symmetric:0.4" }
+[runs.slow]                     # one table a run, laid over the shared settings
+options = { label_step = "0.3 -> 0" }
+[runs.fast]
+options = { label_step = "1.2 -> 0" }
 """
 
 from pathlib import Path
