@@ -52,6 +52,7 @@ def _facts(prepared: Any, device: str) -> dict[str, Any]:
         "input_shape": list(dataset.preparation.spec.shape),
         "noise": settings.data.noise,
         "method": settings.method,
+        "extra_information": prepared.method.extra_information,
         "recipe": settings.recipe,
         "backbone": settings.backbone,
         "parameters": parameters,
@@ -69,7 +70,8 @@ def _print(facts: dict[str, Any], warnings: Sequence[str]) -> None:
     typer.echo(f"classes    {len(facts['classes'])}: {_some(facts['classes'])}")
     typer.echo(f"input      {shape}")
     typer.echo(f"trains     {facts['backbone']}, {facts['parameters']:,} parameters")
-    typer.echo(f"method     {facts['method']}, recipe {facts['recipe']}, batches of {facts['batch_size']}")
+    told = f" * (told {facts['extra_information']})" if facts["extra_information"] else ""
+    typer.echo(f"method     {facts['method']}{told}, recipe {facts['recipe']}, batches of {facts['batch_size']}")
     for number, phase in enumerate(facts["phases"], start=1):
         typer.echo(f"phase {number}    {phase['name']}: {phase['epochs']} epochs, learning rate {phase['lr']}")
     typer.echo(f"device     {facts['device']}")

@@ -36,11 +36,15 @@ def list_names(
     """List methods, backbones, sources, noise models and recipes."""
     for one in [kind] if kind else list(Kind):
         entries = _recipes() if one is Kind.recipes else _plugins(one)
+        told = _told() if one is Kind.methods else {}
+        entries = {f"{name} *" if name in told else name: line for name, line in entries.items()}
         width = max(len(name) for name in entries)
         if kind is None:
             typer.echo(f"\n{one.value}")
         for name, line in sorted(entries.items()):
             typer.echo(f"  {name:<{width}}  {line}".rstrip())
+        for name, what in sorted(told.items()):
+            typer.echo(f"  * {name} is told {what}, which PENCIL is not.")
 
 
 def _plugins(kind: Kind) -> dict[str, str]:
@@ -50,6 +54,17 @@ def _plugins(kind: Kind) -> dict[str, str]:
     found = {file.stem: _first_line(file) for file in files}
     for entry in entry_points(group=f"pencil.{kind.value}"):
         found.setdefault(entry.name, f"from {entry.value}")
+    return found
+
+
+def _told() -> dict[str, str]:
+    """Read what each method is told that PENCIL is not, from the `extra_information` of the class in its file."""
+    found = {}
+    for file in (Path(__file__).parents[1] / FOLDERS[Kind.methods]).glob("[!_]*.py"):
+        kinds = [node for node in ast.parse(file.read_text(encoding="utf-8")).body if isinstance(node, ast.ClassDef)]
+        for node in (node for kind in kinds for node in kind.body):
+            if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "extra_information":
+                found[file.stem] = str(ast.literal_eval(node.value))
     return found
 
 

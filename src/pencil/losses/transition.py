@@ -12,6 +12,9 @@ from torch.nn.functional import log_softmax
 IMPOSSIBLE = -1e4
 """log 0, kept finite: far below what any difference of logits makes up for."""
 
+LEAST = math.log(1e-7)
+"""The bound that Patrini et al. put on log f in their code."""
+
 
 def log_transition(transition_CC: Tensor) -> Tensor:
     """Return log T, with a finite stand-in for log 0."""
@@ -26,8 +29,13 @@ def forward_correction(logits_BC: Tensor, given_BC: Tensor, log_transition_CC: T
 
 
 def backward_correction(logits_BC: Tensor, given_BC: Tensor, inverse_CC: Tensor) -> Tensor:
-    """Σ_j (T⁻¹)_ŷj·(−log f_j) (Patrini et al., Theorem 1): in the mean over the noise, the loss of clean labels."""
-    return -(given_BC @ inverse_CC * log_softmax(logits_BC, -1)).sum(-1)
+    """Σ_j (T⁻¹)_ŷj·(−log f_j) (Patrini et al., Theorem 1): in the mean over the noise, the loss of clean labels.
+
+    T⁻¹ has negative entries, by which the loss would fall for ever; there f counts as at least 1e-7.
+    """
+    weight_BC, log_f_BC = given_BC @ inverse_CC, log_softmax(logits_BC, -1)
+    bounded_BC = torch.where(weight_BC < 0, log_f_BC.clamp(min=LEAST), log_f_BC)
+    return -(weight_BC * bounded_BC).sum(-1)
 
 
 def estimate_transition(prediction_NC: Tensor, drop_top: float) -> Tensor:
