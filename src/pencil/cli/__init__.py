@@ -7,8 +7,11 @@ import typer
 
 from pencil.cli.demo import demo
 from pencil.cli.failure import one_line
+from pencil.cli.labels import labels
 from pencil.cli.listing import list_names
 from pencil.cli.predict import predict
+from pencil.cli.reproduce import reproduce
+from pencil.cli.review import review
 from pencil.cli.sweep import sweep
 from pencil.cli.train import train
 
@@ -35,8 +38,11 @@ app = typer.Typer(
 )
 app.command(rich_help_panel="Start here")(demo)
 app.command(rich_help_panel="Start here")(train)
+app.command(rich_help_panel="Use a run")(review)
+app.command(rich_help_panel="Use a run")(labels)
 app.command(rich_help_panel="Use a run")(predict)
 app.command(rich_help_panel="Many runs")(sweep)
+app.command(rich_help_panel="Many runs")(reproduce)
 app.command("list", rich_help_panel="Look up")(list_names)
 
 

@@ -1,0 +1,151 @@
+"""`pencil reproduce`: the paper's tables and figures at one command."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from pencil.cli.failure import guarded
+from pencil.config import merge, override
+from pencil.errors import PencilError, did_you_mean
+
+if TYPE_CHECKING:
+    from pencil.reproduce.study import Study
+    from pencil.reproduce.trial import Trial
+
+Argument, Option = typer.Argument, typer.Option
+WHICH, WHERE, OTHER = "Which runs", "Where things lie", "Other than the paper's settings"
+RESULTS = "results"
+
+
+@guarded
+def reproduce(
+    what: Annotated[str, Argument(help="table2 … table6, figure2, figure3, clean, ablation, or results.")],
+    cells: Annotated[str, Option(help="Only these: symmetric-50,symmetric-70", rich_help_panel=WHICH)] = "",
+    methods: Annotated[
+        str, Option(help="Only these; also others, or your own file.py:Class.", rich_help_panel=WHICH)
+    ] = "",
+    trials: Annotated[int, Option(help="Trials a cell, with seeds 0, 1, …", min=1, rich_help_panel=WHICH)] = 1,
+    parallel: Annotated[
+        int | None, Option(help="How many runs at a time (1; one a core with --quick).", min=1, rich_help_panel=WHICH)
+    ] = None,
+    force: Annotated[bool, Option("--force", help="Also what has a record already.", rich_help_panel=WHICH)] = False,
+    dry_run: Annotated[
+        bool, Option("--dry-run", help="List trials, epochs and the estimated time.", rich_help_panel=WHICH)
+    ] = False,
+    out: Annotated[Path, Option(help="The folder for runs and pages.", rich_help_panel=WHERE)] = Path("runs/reproduce"),
+    reference: Annotated[
+        Path | None,
+        Option(help="The folder of records (reference; OUT/reference for other settings).", rich_help_panel=WHERE),
+    ] = None,
+    root: Annotated[Path | None, Option(help="The folder of the dataset.", rich_help_panel=WHERE)] = None,
+    weights: Annotated[Path | None, Option(help="Pre-trained weights of the network.", rich_help_panel=WHERE)] = None,
+    download: Annotated[bool, Option("--download", help="Fetch the dataset.", rich_help_panel=WHERE)] = False,
+    page: Annotated[Path, Option(help="Where `results` is written.", rich_help_panel=WHERE)] = Path("docs/results.md"),
+    dataset: Annotated[str, Option(help="Another dataset, e.g. digits.", rich_help_panel=OTHER)] = "",
+    quick: Annotated[
+        bool, Option("--quick", help="A small network and few epochs: the whole path.", rich_help_panel=OTHER)
+    ] = False,
+    epochs: Annotated[
+        int, Option(help="Epochs in all; phases shorten in proportion.", min=0, rich_help_panel=OTHER)
+    ] = 0,
+    backbone: Annotated[str, Option(help="Another network.", rich_help_panel=OTHER)] = "",
+    assign: Annotated[
+        list[str] | None, Option("--set", metavar="KEY=VALUE", help="Any setting.", rich_help_panel=OTHER)
+    ] = None,
+) -> None:
+    """Run the paper's experiments, and show its tables and figures with ours beside them.
+
+    \b
+      pencil reproduce table3 --root data --cells symmetric-50 --methods pencil --trials 3
+      pencil reproduce table3 --dataset digits --quick    the whole path, on a CPU
+      pencil reproduce results                          docs/results.md from the records
+
+    Each finished run leaves a small record; what has one is never run again, and a stopped run goes on.
+    """
+    from pencil.reproduce.figures import FIGURES
+    from pencil.reproduce.study import STUDIES
+    from pencil.reproduce.trial import Wanted, plan_trials
+
+    if what == RESULTS:
+        _write_results(page, reference or Path("reference"))
+        return
+    if what not in STUDIES and what not in FIGURES:
+        raise PencilError(f'there is no table or figure "{what}".{did_you_mean(what, [*STUDIES, *FIGURES, RESULTS])}')
+    chosen_cells, chosen_methods = _names(cells), _names(methods)
+    if what in FIGURES:
+        figure = FIGURES[what]
+        study, chosen_cells, chosen_methods = STUDIES[figure.study], [figure.cell], [figure.system]
+    else:
+        study = STUDIES[what]
+    at_once = parallel or ((os.cpu_count() or 1) if quick else 1)
+    asked, places = _settings(assign or [], root, weights, quick=quick, parallel=at_once)
+    wanted = Wanted(
+        dataset=dataset, quick=quick, epochs=epochs, backbone=backbone, settings=asked, places=places
+    )  # fmt: skip
+    planned = plan_trials(study, cells=chosen_cells, systems=chosen_methods, trials=trials, wanted=wanted)
+    kept = reference or (out / "reference" if wanted.differs else Path("reference"))
+    if dry_run:
+        _describe(planned, kept, at_once, force=force)
+        return
+    _run(study, planned, out, kept, parallel=at_once, force=force, download=download)
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _settings(
+    assignments: list[str], root: Path | None, weights: Path | None, *, quick: bool, parallel: int
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the settings that change results, and those that only say where things lie."""
+    from pencil.reproduce.conduct import threads_for
+
+    asked = merge({}, *(override(assignment) for assignment in assignments))
+    hardware = {"threads": threads_for(parallel)} if quick else {}
+    places: dict[str, Any] = {"hardware": hardware | asked.pop("hardware", {})}
+    if root is not None:
+        places["data"] = {"root": str(root)}
+    if weights is not None:
+        if not weights.is_file():
+            raise PencilError(f"the weights file {weights} does not exist; give the file with --weights.")
+        places["backbone_options"] = {"weights": str(weights)}
+    return asked, {name: group for name, group in places.items() if group}
+
+
+def _describe(planned: "list[Trial]", reference: Path, parallel: int, *, force: bool) -> None:
+    from pencil.reproduce.conduct import pending
+    from pencil.reproduce.estimate import describe
+
+    typer.echo(describe(planned, pending(planned, reference, force=force), reference, parallel), nl=False)
+
+
+def _run(
+    study: "Study", planned: "list[Trial]", out: Path, reference: Path, *, parallel: int, force: bool, download: bool
+) -> None:
+    from pencil.reproduce.conduct import conduct, pending
+    from pencil.reproduce.output import write_study
+    from pencil.reproduce.record import read_records
+
+    waiting = pending(planned, reference, force=force)
+    _tell(
+        f"{len(waiting)} of {len(planned)} trials to run; {len(planned) - len(waiting)} have a record in {reference}."
+    )
+    outcomes = conduct(waiting, out=out, reference=reference, parallel=parallel, download=download, tell=_tell)
+    files = write_study(study, read_records(reference, study.name), out)
+    typer.echo(files[0].read_text(encoding="utf-8"))
+    _tell(f"written: {', '.join(str(file) for file in files)}")
+    if any(outcome.state in ("failed", "stopped") for outcome in outcomes):
+        raise typer.Exit(1)
+
+
+def _write_results(page: Path, reference: Path) -> None:
+    from pencil.reproduce.results import write_results
+
+    for file in write_results(page, reference):
+        typer.echo(str(file))
+
+
+def _tell(line: str) -> None:
+    typer.echo(line, err=True)

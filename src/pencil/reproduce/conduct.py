@@ -1,0 +1,86 @@
+"""Runs the trials that have no record yet, and writes a record as soon as a run is finished."""
+
+import os
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from pencil import data
+from pencil.config import from_document, read_toml
+from pencil.config.settings import DataSettings
+from pencil.errors import PencilError
+from pencil.reproduce.figures import needs_series
+from pencil.reproduce.record import is_recorded, write_record
+from pencil.reproduce.trial import Trial
+from pencil.run.plan import differing
+from pencil.run.queue import Outcome, run_jobs, state_of
+
+Tell = Callable[[str], None]
+
+
+def pending(trials: Iterable[Trial], reference: Path, *, force: bool) -> list[Trial]:
+    """Return the trials that have no record."""
+    return [trial for trial in trials if force or not is_recorded(trial, reference)]
+
+
+def conduct(
+    trials: Sequence[Trial], *, out: Path, reference: Path, parallel: int, download: bool, tell: Tell
+) -> list[Outcome]:
+    """Run trials, several at a time; stopped runs go on, finished ones only get their record."""
+    for trial in trials:
+        _refuse_other_run(trial, out)
+    if all(state_of(trial.folder(out)) == "finished" for trial in trials):
+        download = False
+    elif trials:
+        _read_data(trials[0], download=download)
+    collector = _Collector(trials, out, reference)
+
+    def noted(line: str) -> None:
+        tell(line)
+        collector.collect()
+
+    try:
+        return run_jobs([trial.job(out) for trial in trials], parallel=parallel, tell=noted)
+    finally:
+        collector.collect()
+
+
+class _Collector:
+    """Writes the records of runs that have finished since it last looked."""
+
+    def __init__(self, trials: Sequence[Trial], out: Path, reference: Path) -> None:
+        self.waiting = list(trials)
+        self.out, self.reference = out, reference
+        self.lock = threading.Lock()
+
+    def collect(self) -> None:
+        with self.lock:
+            done = [trial for trial in self.waiting if state_of(trial.folder(self.out)) == "finished"]
+            for trial in done:
+                write_record(trial, self.out, self.reference, series=needs_series(trial))
+            self.waiting = [trial for trial in self.waiting if trial not in done]
+
+
+def _refuse_other_run(trial: Trial, out: Path) -> None:
+    """A run of other settings in the same place must not pass for this trial."""
+    config = trial.folder(out) / "config.toml"
+    if config.is_file():
+        other = differing(from_document(read_toml(config)), trial.document)
+        if other:
+            raise PencilError(
+                f"the run in {trial.folder(out)} was started with other settings ({', '.join(other)}); give another "
+                f"folder with --out."
+            )
+
+
+def _read_data(trial: Trial, *, download: bool) -> None:
+    """Fetch and decode the data once, before several runs would do so at the same time."""
+    settings = {
+        name: trial.document["data"][name] for name in ("source", "root", "options") if name in trial.document["data"]
+    }
+    data.read(DataSettings(**settings), download=download)
+
+
+def threads_for(parallel: int) -> int:
+    """Return how many threads each of several runs may use on this machine's CPU."""
+    return max(1, (os.cpu_count() or 1) // parallel)

@@ -1,0 +1,97 @@
+"""What would be run and how long it would take, from the last benchmark that is recorded."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pencil.errors import PencilError
+from pencil.reproduce.page import Grid, Part, markdown
+from pencil.reproduce.trial import Trial
+from pencil.results.documents import read_object
+
+FOLDER = "bench"
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """Images per second that were measured in training."""
+
+    file: Path
+    images_per_second: float
+    backbone: str
+    device: str
+
+
+def last_benchmark(reference: Path, backbone: str = "") -> Benchmark | None:
+    """Return the last benchmark of a backbone, or the last of any; None where none is recorded."""
+    found = [benchmark for path in _files(reference) if (benchmark := _read(path)) is not None]
+    same = [benchmark for benchmark in found if backbone and benchmark.backbone == backbone]
+    return (same or found or [None])[-1]
+
+
+def _files(reference: Path) -> list[Path]:
+    # By what the record says of its time, then by name: a checkout makes all files equally new.
+    return sorted(
+        (reference / FOLDER).glob("**/*.json"), key=lambda path: (str(_object(path).get("date", "")), str(path))
+    )
+
+
+def _object(path: Path) -> dict[str, Any]:
+    try:
+        return read_object(path)
+    except PencilError:
+        return {}
+
+
+def _read(path: Path) -> Benchmark | None:
+    record = _object(path)
+    rate = record.get("images_per_second")
+    if not isinstance(rate, int | float) or not rate > 0:
+        return None
+    device = record.get("environment", {}).get("device") or record.get("device") or "unknown hardware"
+    return Benchmark(path, float(rate), str(record.get("backbone", "")), str(device))
+
+
+def describe(trials: Sequence[Trial], waiting: Sequence[Trial], reference: Path, parallel: int) -> str:
+    """Return the list of trials, with epochs and the time they would take."""
+    backbone = str(trials[0].document.get("backbone", ""))
+    benchmark = last_benchmark(reference, backbone)
+    rows = tuple(_row(trial, trial not in waiting, benchmark) for trial in trials)
+    parts: list[Part] = [Grid(("trial", "dataset", "recipe", "phases", "epochs", "estimated time"), rows)]
+    parts.append(
+        f"{len(waiting)} of {len(trials)} trials to run, {sum(trial.epochs for trial in waiting)} epochs in all."
+    )
+    parts.append(_time(waiting, benchmark, parallel) if benchmark else _no_time(reference))
+    return markdown(parts, Path())
+
+
+def _no_time(reference: Path) -> str:
+    return f"No benchmark is recorded under {reference / FOLDER}, so no time can be told."
+
+
+def _time(waiting: Sequence[Trial], benchmark: Benchmark, parallel: int) -> str:
+    total = duration(sum(_seconds(trial, benchmark) for trial in waiting))
+    measured = f"{benchmark.images_per_second:,.0f} images/s" + (f" of {benchmark.backbone}" * bool(benchmark.backbone))
+    source = f"{measured} on {benchmark.device} ({benchmark.file})"
+    line = f"About {total} one after another, from {source}, without evaluation."
+    return line + f" {parallel} at a time share the machine; their gain was not measured." * (parallel > 1)
+
+
+def _row(trial: Trial, recorded: bool, benchmark: Benchmark | None) -> tuple[str, ...]:
+    phases = " + ".join(str(count) for count in trial.phases.values())
+    time = "–" if benchmark is None else duration(_seconds(trial, benchmark))
+    shown = "recorded" if recorded else time
+    return trial.name, trial.dataset, str(trial.document["recipe"]), phases, str(trial.epochs), shown
+
+
+def _seconds(trial: Trial, benchmark: Benchmark) -> float:
+    return trial.epochs * trial.num_examples / benchmark.images_per_second
+
+
+def duration(seconds: float) -> str:
+    """Return "3 h 05 min", "12 min" or "40 s"."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes // 60} h {minutes % 60:02d} min" if minutes >= 60 else f"{minutes} min"

@@ -1,0 +1,36 @@
+"""Shortens a recipe in proportion, whatever phases a method has."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pencil import methods
+from pencil.config import Schedule
+from pencil.errors import PencilError
+
+
+def stretched(recipe: Mapping[str, Any], method: str, epochs: int) -> dict[str, Any]:
+    """Return phases of `epochs` in all, and the options that are schedules over them, stretched with them."""
+    before = {name: int(phase["epochs"]) for name, phase in recipe["phases"].items()}
+    after = share_out(before, epochs)
+    phases, options = {}, {}
+    for name, count in after.items():
+        factor = count / before[name] if before[name] and count else 1.0
+        lr = str(Schedule.parse(recipe["phases"][name]["lr"]).stretched(factor))
+        phases[name] = {"epochs": count, "lr": lr}
+        for option in methods.kind(method).phase_schedules.get(name, ()):
+            value = recipe.get("options", {}).get(option)
+            if value is not None:
+                options[option] = str(Schedule.parse(value).stretched(factor))
+    return {"phases": phases, **({"options": options} if options else {})}
+
+
+def share_out(lengths: Mapping[str, int], total: int) -> dict[str, int]:
+    """Divide epochs among phases in proportion; each that has any keeps at least one, the longest takes the rest."""
+    used = [name for name, length in lengths.items() if length]
+    if total < len(used):
+        raise PencilError(f"--epochs is {total}, but there are {len(used)} phases; give at least one epoch for each.")
+    factor = total / sum(lengths.values())
+    shares = {name: max(1, round(length * factor)) if length else 0 for name, length in lengths.items()}
+    longest = max(lengths, key=lambda name: lengths[name])
+    shares[longest] += total - sum(shares.values())
+    return shares

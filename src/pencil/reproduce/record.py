@@ -1,0 +1,116 @@
+"""Records: a finished run in one small JSON file that says all about itself."""
+
+import json
+import os
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pencil.config import read_toml
+from pencil.errors import PencilError
+from pencil.reproduce.trial import Trial
+from pencil.results.atomic import write_atomic
+from pencil.results.documents import plain, read_object
+from pencil.results.read import read_run
+
+Record = dict[str, Any]
+SERIES = ("label_accuracy", "test_accuracy")
+DIGITS = 2
+
+
+def write_record(trial: Trial, out: Path, reference: Path, *, series: bool) -> Path:
+    """Write the record of a finished run; with its curves over the epochs where a figure needs them."""
+    run = read_run(trial.folder(out))
+    record = {**run.result, **_description(trial, read_toml(run.folder.config))}
+    record["environment"] = _with_commit(run.result["environment"])
+    if series:
+        record["series"] = {key: [_rounded(epoch.get(key)) for epoch in run.history] for key in SERIES}
+    path = trial.record(reference)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomic(path, _text(record).encode())
+    return path
+
+
+def _description(trial: Trial, config: Mapping[str, Any]) -> Record:
+    """What the record says beyond result.json; lengths and names are those that the run itself resolved."""
+    phases = {name: int(phase["epochs"]) for name, phase in config["phases"].items()}
+    return {
+        "study": trial.study.name,
+        "cell": trial.cell.name,
+        "system": trial.system.name,
+        "title": trial.system.title,
+        "noise": trial.cell.noise,
+        "recipe": str(config["recipe"]),
+        "backbone": str(config["backbone"]),
+        "options": dict(config.get("options", {})),
+        "phases": phases,
+        "epochs": sum(phases.values()),
+        "command": command(trial),
+    }
+
+
+def command(trial: Trial) -> str:
+    """Return the command that repeats the run; where its data and weights lie is for the reader to add."""
+    document = trial.document
+    words = ["pencil", "train", trial.dataset, "--method", document["method"], "--recipe", document["recipe"]]
+    if document.get("backbone"):
+        words += ["--backbone", document["backbone"]]
+    if trial.cell.noise:
+        words += ["--noise", trial.cell.noise]
+    if "phases" in document:
+        words += ["--epochs", ",".join(str(count) for count in trial.phases.values())]
+    held_out = document["data"].get("held_out")
+    words += ["--held-out", f"{held_out:g}"] if held_out is not None else []
+    given = {f"options.{name}": value for name, value in trial.system.options.items()}
+    given |= {f"data.options.{name}": value for name, value in document["data"].get("options", {}).items()}
+    given |= {f"backbone_options.{name}": value for name, value in document.get("backbone_options", {}).items()}
+    for name, value in given.items():
+        # A file's folder means nothing on another machine.
+        shown = Path(value).name if name.endswith(".weights") else json.dumps(value)
+        words += ["--set", f"{name}={shown}"]
+    return shlex.join(str(word) for word in [*words, "--seed", trial.seed])
+
+
+def read_records(reference: Path, study: str) -> list[Record]:
+    """Read all records of a study, in the order of their files' names."""
+    return [read_object(path) for path in sorted((reference / study).glob("*.json"))]
+
+
+def is_recorded(trial: Trial, reference: Path) -> bool:
+    """Say whether a trial has a record; refuse one that was made with other settings under the same name."""
+    path = trial.record(reference)
+    if not path.is_file():
+        return False
+    record, cell = read_object(path), trial.cell
+    asked = {"dataset": trial.dataset, "recipe": trial.document["recipe"], "epochs": trial.epochs, "noise": cell.noise}
+    asked |= {"backbone": trial.document["backbone"]} if trial.document.get("backbone") else {}
+    other = [name for name, value in asked.items() if record.get(name) != value]
+    if other:
+        raise PencilError(
+            f"{path} was made with other settings ({', '.join(other)}); give another folder with --reference, or "
+            f"replace it with --force."
+        )
+    return True
+
+
+def seeds(records: Sequence[Record]) -> list[int]:
+    """Return the seeds of records, in order."""
+    return sorted(int(record["seed"]) for record in records)
+
+
+def _with_commit(environment: Mapping[str, Any]) -> Record:
+    """Name the commit where the code was copied to a machine without its repository."""
+    told = os.environ.get("PENCIL_COMMIT")
+    return {**({"commit": told} if told else {}), **environment}
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, DIGITS)
+
+
+def _text(record: Record) -> str:
+    """Return JSON with sorted keys and each list of numbers on one line."""
+    text = json.dumps(plain(record), indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False)
+    return re.sub(r"\[([-\d.,\snul]*)\]", lambda found: f"[{' '.join(found[1].split())}]", text) + "\n"

@@ -1,0 +1,127 @@
+"""Lays a comparison out: the paper's table with ours beside it, the list of runs, and one CSV line a number."""
+
+import csv
+import io
+from collections.abc import Sequence
+
+from pencil.reproduce.compare import Entry, Line, compare
+from pencil.reproduce.page import Grid, Heading, Part
+from pencil.reproduce.paper import MEASURES
+from pencil.reproduce.record import Record
+from pencil.reproduce.study import SPLIT, Study
+
+MISSING, NONE = "missing", "–"
+CSV_HEADS = (
+    "study", "system", "title", "uses_extra_information", "quoted_from", "cell", "noise", "measure", "paper",
+    "paper_std", "ours", "ours_std", "trials", "difference",
+)  # fmt: skip
+
+
+def comparison(study: Study, records: Sequence[Record], *, dataset: str = "") -> list[Part]:
+    """Return a study's table with what must be known to read it."""
+    lines = compare(study, records)
+    return [*_notes(study, lines, dataset), _grid(study, lines)]
+
+
+def _notes(study: Study, lines: Sequence[Line], dataset: str) -> list[Part]:
+    notes: list[Part] = list(study.notes)
+    if dataset and dataset != study.dataset:
+        notes = [
+            f"This is not the paper's experiment: ours is the dataset {dataset} with the recipe auto and its own test set, "
+            f"so the differences only show that the whole path works.",
+            *(note for note in study.notes if note != SPLIT),
+        ]
+    trials = study.paper.trials
+    told = f"the mean of {trials} trials" if trials else "a single number, trials not stated"
+    notes.append(
+        f"Paper: {told}. Ours: mean ± sample standard deviation over the trials in brackets; difference is ours less "
+        f"the paper's; a cell without a run is {MISSING}."
+    )
+    quoted = [f"{line.system.title} (from {line.quoted})" for line in lines if line.quoted]
+    if quoted:
+        notes.append(f"Rows that the paper itself quotes: {', '.join(quoted)}.")
+    if any(line.starred for line in lines):
+        notes.append("* uses information that PENCIL does not (the true noise, clean labels or class shares).")
+    return notes
+
+
+def _grid(study: Study, lines: Sequence[Line]) -> Grid:
+    rows: list[tuple[str, ...]] = []
+    for line in lines:
+        for measure in MEASURES:
+            first = line.title if measure == MEASURES[0] else ""
+            entries = line.of(measure)
+            rows.append((first, measure, "paper", *(_printed(entry) for entry in entries)))
+            rows.append(("", "", "ours", *(_ours(entry) for entry in entries)))
+            rows.append(("", "", "difference", *(_difference(entry) for entry in entries)))
+    return Grid(("method", "", "", *(cell.title for cell in study.cells)), tuple(rows))
+
+
+def _printed(entry: Entry) -> str:
+    return NONE if entry.printed is None else entry.printed.text.replace("±", " ± ")
+
+
+def _ours(entry: Entry) -> str:
+    if not entry.wanted and not entry.ours:
+        return NONE
+    if entry.mean is None:
+        return MISSING
+    spread = "" if entry.spread is None else f" ± {entry.spread:.2f}"
+    return f"{entry.mean:.2f}{spread} ({len(entry.ours)})"
+
+
+def _difference(entry: Entry) -> str:
+    return NONE if entry.difference is None else f"{entry.difference:+.2f}".replace("-", "−")
+
+
+def runs(records: Sequence[Record]) -> list[Part]:
+    """Return the list of a study's runs with hardware and time; nothing where there are none."""
+    if not records:
+        return []
+    heads = (
+        "method", "cell", "seed", "best", "last", "labels given", "corrected", "epochs", "minutes", "images/s",
+        "hardware", "versions",
+    )  # fmt: skip
+    ordered = sorted(records, key=lambda r: (r["system"], r["cell"], int(r["seed"])))
+    return [Heading("Runs", 3), Grid(heads, tuple(_run(record) for record in ordered))]
+
+
+def _run(record: Record) -> tuple[str, ...]:
+    def number(group: str, name: str) -> str:
+        value = (record.get(group) or {}).get(name)
+        return NONE if value is None else f"{value:.2f}"
+
+    made = record.get("environment", {})
+    parts = (("pencil", made.get("pencil")), ("commit", str(made.get("commit", "unknown"))[:10]))
+    versions = ", ".join(f"{name} {value}" for name, value in (*parts, ("torch", made.get("torch"))))
+    return (
+        record["system"], record["cell"], str(record["seed"]), number("test_accuracy", "best"),
+        number("test_accuracy", "last"), number("label_accuracy", "given"), number("label_accuracy", "corrected"),
+        str(record["epochs"]), f"{record['seconds'] / 60:.1f}", f"{record['images_per_second']:.0f}",
+        f"{made.get('device', 'unknown')}, {made.get('precision', '?')}", versions,
+    )  # fmt: skip
+
+
+def csv_text(study: Study, records: Sequence[Record]) -> str:
+    """Return one line a number; what is missing is empty."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(CSV_HEADS)
+    for line in compare(study, records):
+        for entry in line.entries:
+            if entry.wanted or entry.ours:
+                writer.writerow(_csv_row(study, line, entry))
+    return buffer.getvalue()
+
+
+def _csv_row(study: Study, line: Line, entry: Entry) -> tuple[object, ...]:
+    def text(value: float | None) -> str:
+        return "" if value is None else f"{value:.2f}"
+
+    paper = entry.printed
+    shown = ("", "") if paper is None else (paper.text.partition("±")[0], text(paper.spread))
+    return (
+        study.name, line.system.name, line.system.title, "yes" if line.starred else "no", line.quoted,
+        entry.cell.name, entry.cell.noise, entry.measure, *shown, text(entry.mean), text(entry.spread),
+        len(entry.ours), text(entry.difference),
+    )  # fmt: skip

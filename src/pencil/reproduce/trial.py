@@ -1,0 +1,150 @@
+"""Trials: one system in one cell with one seed, as settings for a run and as a place for its record."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from pencil import methods, recipes
+from pencil.config import merge
+from pencil.errors import PencilError, did_you_mean
+from pencil.reproduce.lengths import stretched
+from pencil.reproduce.study import FACTS, SYSTEMS, Cell, Study, System
+from pencil.run.queue import Job
+
+QUICK_EPOCHS = 44
+QUICK_NETWORK: dict[str, Any] = {"backbone": "small_cnn", "backbone_options": {"width": 8}}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """What a user asks for in place of the paper's settings."""
+
+    dataset: str = ""
+    """Another source; its recipe is `auto`, since the paper has no settings for it."""
+    quick: bool = False
+    epochs: int = 0
+    """Epochs in all, 0 for the recipe's; each phase is shortened in proportion."""
+    backbone: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """Laid over everything else, in the shape of config.toml."""
+    places: Mapping[str, Any] = field(default_factory=dict)
+    """Settings that change no result: where the data and the published weights lie, the hardware."""
+
+    @property
+    def differs(self) -> bool:
+        """Whether a trial is another one than the paper's."""
+        return bool(self.dataset or self.quick or self.epochs or self.backbone or self.settings)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One run of a study."""
+
+    study: Study
+    system: System
+    cell: Cell
+    seed: int
+    document: Mapping[str, Any]
+    """The run's settings, in the shape of config.toml."""
+    phases: Mapping[str, int]
+    """Epochs of each phase."""
+
+    @property
+    def name(self) -> str:
+        return f"{self.study.name}/{self.system.name}/{self.cell.name}-seed-{self.seed}"
+
+    @property
+    def epochs(self) -> int:
+        return sum(self.phases.values())
+
+    @property
+    def dataset(self) -> str:
+        return str(self.document["data"]["source"])
+
+    @property
+    def num_examples(self) -> int:
+        return FACTS[self.dataset].num_examples
+
+    def folder(self, out: Path) -> Path:
+        """The run's folder."""
+        return out / self.name
+
+    def job(self, out: Path) -> Job:
+        """The run as a job of a queue."""
+        return Job(self.name, self.folder(out), self.document)
+
+    def record(self, reference: Path) -> Path:
+        """The place of the run's record."""
+        return reference / self.study.name / f"{self.system.name}-{self.cell.name}-seed-{self.seed}.json"
+
+
+def plan_trials(
+    study: Study, *, cells: Sequence[str] = (), systems: Sequence[str] = (), trials: int, wanted: Wanted
+) -> list[Trial]:
+    """List the trials of a study, seed by seed, so that a first result of every cell comes before a second of any."""
+    if wanted.dataset and wanted.dataset not in FACTS:
+        raise PencilError(f'--dataset cannot be "{wanted.dataset}".{did_you_mean(wanted.dataset, FACTS)}')
+    columns = _chosen(cells, {cell.name: cell for cell in study.cells}, "cell", study)
+    rows = [_system(name, study) for name in systems] or list(study.systems)
+    found = [
+        _trial(study, system, cell, seed, wanted)
+        for seed in range(trials)
+        for system in rows
+        for cell in columns
+        if cell.name in _cells(study, system)
+    ]
+    if not found:
+        raise PencilError(f"{study.name} has no such cells for these methods; leave --cells or --methods out.")
+    return found
+
+
+def _cells(study: Study, system: System) -> tuple[str, ...]:
+    row = study.paper.row(system.name)
+    return row.cells if row else study.paper.cells
+
+
+def _chosen(names: Sequence[str], known: Mapping[str, Cell], kind: str, study: Study) -> list[Cell]:
+    for name in names:
+        if name not in known:
+            raise PencilError(f'{study.name} has no {kind} "{name}".{did_you_mean(name, known)}')
+    return [value for name, value in known.items() if not names or name in names]
+
+
+def _system(name: str, study: Study) -> System:
+    """Return a row by its name; any other method, also a user's own as `file.py:Class`, gets a row of its own."""
+    listed = {system.name: system for system in (*SYSTEMS.values(), *study.systems)}
+    if name in listed:
+        return listed[name]
+    methods.kind(name)
+    label = name.rpartition(":")[2]
+    return System(label, label, name)
+
+
+def _trial(study: Study, system: System, cell: Cell, seed: int, wanted: Wanted) -> Trial:
+    dataset = wanted.dataset or study.dataset
+    recipe = "auto" if wanted.dataset else cell.recipe
+    document: dict[str, Any] = {
+        "method": system.method,
+        "recipe": recipe,
+        "seed": seed,
+        "data": {"source": dataset, **({"noise": cell.noise} if cell.noise else {})},
+    }
+    if not wanted.dataset:
+        document = merge(document, {"backbone": study.backbone, "data": study.data})
+    if wanted.quick:
+        document = merge(document, QUICK_NETWORK)
+    if wanted.backbone:
+        document["backbone"] = wanted.backbone
+    document = merge(
+        document, {"options": dict(system.options)} if system.options else {}, wanted.settings, wanted.places
+    )
+    facts = replace(FACTS[dataset], phase_names=methods.kind(system.method).phase_names)
+    resolved = recipes.resolve(recipe, system.method, facts)
+    lengths = {name: int(phase["epochs"]) for name, phase in resolved["phases"].items()}
+    total = wanted.epochs or (QUICK_EPOCHS if wanted.quick else 0)
+    if total:
+        shorter = stretched(resolved, system.method, total)
+        lengths = {name: int(phase["epochs"]) for name, phase in shorter["phases"].items()}
+        document = merge(shorter, document)
+    return Trial(study, system, cell, seed, document, lengths)
