@@ -1,6 +1,5 @@
 """`pencil predict`: a finished run's network on other data."""
 
-import csv
 import json
 import sys
 from pathlib import Path
@@ -9,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pencil.cli.failure import guarded
+from pencil.cli.table_file import check_out, write_columns, write_csv
 from pencil.errors import PencilError
 
 if TYPE_CHECKING:
     from pencil.run import Predictions
 
 Option = typer.Option
-SUFFIXES = (".csv", ".parquet")
 
 
 @guarded
@@ -38,7 +37,7 @@ def predict(
       pencil predict run new-photos/ > new.csv
       pencil predict run table.csv --out new.parquet
     """
-    _check_out(out)
+    check_out(out)
     from pencil.run import predict_run
 
     predictions = predict_run(
@@ -52,17 +51,6 @@ def predict(
     _write(_rows(predictions), out, as_json=as_json)
     if predictions.accuracy is not None:
         typer.echo(f"accuracy on the labels at hand: {predictions.accuracy:.2f}%", err=True)
-
-
-def _check_out(out: Path | None) -> None:
-    if out is None:
-        return
-    if out.suffix.lower() not in SUFFIXES:
-        raise PencilError(f"--out is {out}; give a file that ends in .csv or .parquet.")
-    if out.exists():
-        raise PencilError(f"{out} already exists; choose another --out.")
-    if not out.parent.is_dir():
-        raise PencilError(f"{out.parent} does not exist; make it first, or choose another --out.")
 
 
 def _data_settings(root: str | None, assignments: list[str]) -> dict[str, Any]:
@@ -84,32 +72,10 @@ def _rows(predictions: "Predictions") -> dict[str, list[Any]]:
 
 
 def _write(columns: dict[str, list[Any]], out: Path | None, *, as_json: bool) -> None:
-    rows = list(zip(*columns.values(), strict=True))
     if out is not None:
-        _write_file(columns, rows, out)
+        write_columns(columns, out)
     elif not as_json:
-        _write_csv(columns, rows, sys.stdout)
+        write_csv(columns, sys.stdout)
     if as_json:
-        typer.echo(json.dumps([dict(zip(columns, row, strict=True)) for row in rows], indent=1, ensure_ascii=False))
-
-
-def _write_file(columns: dict[str, list[Any]], rows: list[tuple[Any, ...]], out: Path) -> None:
-    import io
-
-    from pencil.results.atomic import write_atomic
-
-    if out.suffix.lower() == ".csv":
-        text = io.StringIO(newline="")
-        _write_csv(columns, rows, text)
-        write_atomic(out, text.getvalue().encode())
-        return
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    write_atomic(out, lambda path: pq.write_table(pa.table(columns), path))
-
-
-def _write_csv(columns: dict[str, list[Any]], rows: list[tuple[Any, ...]], stream: Any) -> None:
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(rows)
+        rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+        typer.echo(json.dumps(rows, indent=1, ensure_ascii=False))

@@ -144,6 +144,10 @@ class RunFolder:
         return self.path / "decisions.sqlite"
 
     @property
+    def final_labels(self) -> Path:
+        return self.path / "final_labels.csv"
+
+    @property
     def status_file(self) -> Path:
         return self.path / "status.json"
 

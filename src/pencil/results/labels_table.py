@@ -63,9 +63,9 @@ def build_labels(
         "index": np.arange(len(ids)) if index is None else index,
         "id": ids,
         "given": given,
-        "given_name": _names(given, class_names),
+        "given_name": names_of(given, class_names),
         "corrected": corrected,
-        "corrected_name": _names(corrected, class_names),
+        "corrected_name": names_of(corrected, class_names),
         "confidence": confidence,
         "entropy": entropy,
         "quality": quality,
@@ -137,6 +137,7 @@ def _column(values: Any, kind: pa.DataType) -> pa.Array:
     return pa.array(numbers, mask=undefined).cast(kind)
 
 
-def _names(classes: ArrayLike, class_names: Sequence[str]) -> pa.Array:
+def names_of(classes: ArrayLike, class_names: Sequence[str]) -> pa.Array:
+    """Return the classes' names; −1 becomes null."""
     numbers = np.asarray(classes, dtype=np.int64)
     return pa.array(list(class_names), pa.string()).take(pa.array(numbers, mask=numbers < 0))

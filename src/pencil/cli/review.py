@@ -1,0 +1,60 @@
+"""`pencil review`: go through a run's doubtful labels in the browser."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from pencil.cli.failure import guarded
+
+if TYPE_CHECKING:
+    from pencil.review.serve import Served
+
+Option = typer.Option
+
+
+@guarded
+def review(
+    run: Annotated[Path, typer.Argument(help="The folder of a finished run.")],
+    port: Annotated[int | None, Option(help="Port to listen on (8571, or a free one).", min=0, max=65535)] = None,
+    host: Annotated[str, Option(help="Address to listen on; other machines can reach one that is not local.")] = (
+        "127.0.0.1"
+    ),
+    no_open: Annotated[bool, Option("--no-open", help="Open no browser, only print the address.")] = False,
+    source: Annotated[str, Option(help="The run's data, where it has moved or is code of its own.")] = "",
+    root: Annotated[str, Option(help="The folder that the run's data lies in now.")] = "",
+) -> None:
+    """Look at the doubtful labels and decide: accept, keep, choose another.
+
+    \b
+      pencil review run
+      pencil review run --root /new/place/of/photos
+
+    Every decision is on disk (decisions.sqlite in the run folder) as soon as the page shows it as saved.
+    End with Ctrl-C; then `pencil labels RUN --apply` writes the final labels.
+    """
+    from pencil.results.folder import RunFolder
+    from pencil.review.desk import open_desk
+    from pencil.review.serve import serve
+
+    with RunFolder.open(run).lock():
+        desk = open_desk(run, source=source, root=root)
+        try:
+            serve(desk, host=host, port=port, browser=not no_open, ready=_tell)
+        except KeyboardInterrupt:
+            pass
+        finally:
+            counts = desk.progress()
+            desk.close()
+    typer.echo(f"\n{counts['decided']:,} labels decided. Write the final labels with: pencil labels {run} --apply")
+
+
+def _tell(served: "Served") -> None:
+    typer.echo(f"review: {served.address}")
+    if not served.local:
+        typer.echo(
+            "pencil: other machines can reach this server; whoever sees the address or the traffic (plain HTTP) sees"
+            " the data. An SSH tunnel to a local one is safer.",
+            err=True,
+        )
+    typer.echo("End with Ctrl-C.")

@@ -1,0 +1,33 @@
+// What the page knows, and the words for it.
+
+export const OPEN = -2;
+export const SKIPPED = -1;
+
+export const page = {
+  classes: [],
+  kind: "images",
+  items: [],
+  total: 0,
+  begin: 0,
+  focus: 0,
+  view: "grid",
+};
+
+export const current = () => page.items[page.focus];
+export const nameOf = (label) => (label === null ? "no label" : page.classes[label]);
+
+// Returns the kind of a decision and how it reads: what is saved, or what is about to be.
+export function verdict(item) {
+  const state = item.pending ?? item.state;
+  if (state === OPEN) return ["open", ""];
+  if (state === SKIPPED) return ["skipped", "skipped"];
+  if (state === item.given) return ["kept", "kept"];
+  if (state === item.corrected) return ["accepted", "accepted"];
+  return ["other", nameOf(state)];
+}
+
+export function mark(item) {
+  const [kind, text] = verdict(item);
+  if (kind === "open") return "";
+  return item.pending === undefined ? `✓ ${text}` : `… ${text}`;
+}

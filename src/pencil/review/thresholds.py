@@ -1,0 +1,50 @@
+"""Moves the two thresholds of a finished run, and counts what each choice touches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from pencil.quality.decide import Thresholds, count, decide
+from pencil.quality.score import Scores
+
+STEPS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
+
+
+def decide_again(table: pa.Table, thresholds: Thresholds) -> NDArray[np.str_]:
+    """Return each row's decision under other thresholds than the run's."""
+    scores, given = _scores(table), _whole(table, "given")
+    return decide(scores, given, thresholds, trusted=_trusted(table, scores, given))
+
+
+def touched_by(
+    table: pa.Table, thresholds: Thresholds, steps: Sequence[float] = STEPS
+) -> dict[str, dict[float, dict[str, int]]]:
+    """Count keep, relabel and review for values of either threshold, the other one as it is."""
+    names = ("keep_quality", "relabel_confidence")
+    return {
+        name: {
+            value: count(decide_again(table, replace(thresholds, **{name: value})))
+            for value in sorted({*steps, getattr(thresholds, name)})
+        }
+        for name in names
+    }
+
+
+def _scores(table: pa.Table) -> Scores:
+    floats = {name: np.asarray(table[name].fill_null(np.nan)) for name in ("confidence", "entropy", "quality")}
+    return Scores(corrected=_whole(table, "corrected"), **floats)
+
+
+def _whole(table: pa.Table, name: str) -> NDArray[np.int64]:
+    return np.asarray(table[name].fill_null(-1)).astype(np.int64)
+
+
+def _trusted(table: pa.Table, scores: Scores, given: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Recognise labels that are kept because they are trusted: the run's own thresholds would not have kept them."""
+    kept: NDArray[np.bool_] = np.asarray(table["decision"]).astype(np.str_) == "keep"
+    return kept & (decide(scores, given) != "keep")
