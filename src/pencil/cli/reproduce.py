@@ -118,7 +118,9 @@ def _describe(planned: "list[Trial]", reference: Path, parallel: int, *, force: 
     from pencil.reproduce.conduct import pending
     from pencil.reproduce.estimate import describe
 
-    typer.echo(describe(planned, pending(planned, reference, force=force), reference, parallel), nl=False)
+    waiting = pending(planned, reference, force=force)
+    benchmarks = reference if (reference / "bench").is_dir() else Path("reference")
+    typer.echo(describe(planned, waiting, benchmarks, parallel), nl=False)
 
 
 def _run(

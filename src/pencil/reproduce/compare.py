@@ -65,7 +65,7 @@ def compare(study: Study, records: Sequence[Record]) -> list[Line]:
     for record in records:
         name = record["system"]
         if name not in listed:
-            listed[name] = System(name, record.get("title", name), record["method"])
+            listed[name] = System(name, str(record.get("title") or name), str(record["method"]))
     return [_line(study, system, [r for r in records if r["system"] == system.name]) for system in listed.values()]
 
 

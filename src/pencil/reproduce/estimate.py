@@ -23,11 +23,11 @@ class Benchmark:
     device: str
 
 
-def last_benchmark(reference: Path, backbone: str = "") -> Benchmark | None:
-    """Return the last benchmark of a backbone, or the last of any; None where none is recorded."""
+def last_benchmark(reference: Path, backbone: str) -> Benchmark | None:
+    """Return the last benchmark that says something of a backbone; None where none is recorded."""
     found = [benchmark for path in _files(reference) if (benchmark := _read(path)) is not None]
-    same = [benchmark for benchmark in found if backbone and benchmark.backbone == backbone]
-    return (same or found or [None])[-1]
+    fitting = [benchmark for benchmark in found if benchmark.backbone in (backbone, "") or not backbone]
+    return fitting[-1] if fitting else None
 
 
 def _files(reference: Path) -> list[Path]:
@@ -54,20 +54,21 @@ def _read(path: Path) -> Benchmark | None:
 
 
 def describe(trials: Sequence[Trial], waiting: Sequence[Trial], reference: Path, parallel: int) -> str:
-    """Return the list of trials, with epochs and the time they would take."""
-    backbone = str(trials[0].document.get("backbone", ""))
+    """Return the list of trials, with epochs and the time they would take by the benchmarks of `reference`."""
+    backbone = str(trials[0].asked.get("backbone", ""))
     benchmark = last_benchmark(reference, backbone)
     rows = tuple(_row(trial, trial not in waiting, benchmark) for trial in trials)
     parts: list[Part] = [Grid(("trial", "dataset", "recipe", "phases", "epochs", "estimated time"), rows)]
     parts.append(
         f"{len(waiting)} of {len(trials)} trials to run, {sum(trial.epochs for trial in waiting)} epochs in all."
     )
-    parts.append(_time(waiting, benchmark, parallel) if benchmark else _no_time(reference))
+    parts.append(_time(waiting, benchmark, parallel) if benchmark else _no_time(reference, backbone))
     return markdown(parts, Path())
 
 
-def _no_time(reference: Path) -> str:
-    return f"No benchmark is recorded under {reference / FOLDER}, so no time can be told."
+def _no_time(reference: Path, backbone: str) -> str:
+    known = f" of {backbone}" if backbone else ""
+    return f"No benchmark{known} is recorded under {reference / FOLDER}, so no time can be told."
 
 
 def _time(waiting: Sequence[Trial], benchmark: Benchmark, parallel: int) -> str:

@@ -3,13 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
-from pencil import methods
 from pencil.config import Schedule
 from pencil.errors import PencilError
 
 
-def stretched(recipe: Mapping[str, Any], method: str, epochs: int) -> dict[str, Any]:
-    """Return phases of `epochs` in all, and the options that are schedules over them, stretched with them."""
+def stretched(recipe: Mapping[str, Any], schedules: Mapping[str, tuple[str, ...]], epochs: int) -> dict[str, Any]:
+    """Return phases of `epochs` in all; `schedules` names the options that stretch with each phase."""
     before = {name: int(phase["epochs"]) for name, phase in recipe["phases"].items()}
     after = share_out(before, epochs)
     phases, options = {}, {}
@@ -17,7 +16,7 @@ def stretched(recipe: Mapping[str, Any], method: str, epochs: int) -> dict[str, 
         factor = count / before[name] if before[name] and count else 1.0
         lr = str(Schedule.parse(recipe["phases"][name]["lr"]).stretched(factor))
         phases[name] = {"epochs": count, "lr": lr}
-        for option in methods.kind(method).phase_schedules.get(name, ()):
+        for option in schedules.get(name, ()):
             value = recipe.get("options", {}).get(option)
             if value is not None:
                 options[option] = str(Schedule.parse(value).stretched(factor))

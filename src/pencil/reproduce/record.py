@@ -4,7 +4,7 @@ import json
 import os
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,8 @@ from pencil.results.read import read_run
 Record = dict[str, Any]
 SERIES = ("label_accuracy", "test_accuracy")
 DIGITS = 2
+SHOWN = ("data.source", "data.root", "data.noise", "method", "recipe", "backbone", "seed")
+"""Settings that the command shows by an option of their own, or that mean nothing on another machine."""
 
 
 def write_record(trial: Trial, out: Path, reference: Path, *, series: bool) -> Path:
@@ -53,24 +55,27 @@ def _description(trial: Trial, config: Mapping[str, Any]) -> Record:
 
 def command(trial: Trial) -> str:
     """Return the command that repeats the run; where its data and weights lie is for the reader to add."""
-    document = trial.document
-    words = ["pencil", "train", trial.dataset, "--method", document["method"], "--recipe", document["recipe"]]
-    if document.get("backbone"):
-        words += ["--backbone", document["backbone"]]
+    asked = trial.asked
+    words = ["pencil", "train", trial.dataset, "--method", asked["method"], "--recipe", asked["recipe"]]
+    if asked.get("backbone"):
+        words += ["--backbone", asked["backbone"]]
     if trial.cell.noise:
         words += ["--noise", trial.cell.noise]
-    if "phases" in document:
+    if trial.shorter:
         words += ["--epochs", ",".join(str(count) for count in trial.phases.values())]
-    held_out = document["data"].get("held_out")
-    words += ["--held-out", f"{held_out:g}"] if held_out is not None else []
-    given = {f"options.{name}": value for name, value in trial.system.options.items()}
-    given |= {f"data.options.{name}": value for name, value in document["data"].get("options", {}).items()}
-    given |= {f"backbone_options.{name}": value for name, value in document.get("backbone_options", {}).items()}
-    for name, value in given.items():
-        # A file's folder means nothing on another machine.
-        shown = Path(value).name if name.endswith(".weights") else json.dumps(value)
-        words += ["--set", f"{name}={shown}"]
+    for name, value in _flat(asked):
+        if name not in SHOWN and not name.startswith("hardware."):
+            shown = Path(value).name if name == "backbone_options.weights" else json.dumps(value)
+            words += ["--set", f"{name}={shown}"]
     return shlex.join(str(word) for word in [*words, "--seed", trial.seed])
+
+
+def _flat(document: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in document.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{path}{key}.")
+        else:
+            yield f"{path}{key}", value
 
 
 def read_records(reference: Path, study: str) -> list[Record]:
@@ -93,11 +98,6 @@ def is_recorded(trial: Trial, reference: Path) -> bool:
             f"replace it with --force."
         )
     return True
-
-
-def seeds(records: Sequence[Record]) -> list[int]:
-    """Return the seeds of records, in order."""
-    return sorted(int(record["seed"]) for record in records)
 
 
 def _with_commit(environment: Mapping[str, Any]) -> Record:

@@ -27,8 +27,8 @@ def _notes(study: Study, lines: Sequence[Line], dataset: str) -> list[Part]:
     notes: list[Part] = list(study.notes)
     if dataset and dataset != study.dataset:
         notes = [
-            f"This is not the paper's experiment: ours is the dataset {dataset} with the recipe auto and its own test set, "
-            f"so the differences only show that the whole path works.",
+            f"This is not the paper's experiment: ours is the dataset {dataset} with the recipe auto and its own test "
+            f"set, so the differences only show that the whole path works.",
             *(note for note in study.notes if note != SPLIT),
         ]
     trials = study.paper.trials

@@ -45,10 +45,17 @@ class Trial:
     system: System
     cell: Cell
     seed: int
-    document: Mapping[str, Any]
-    """The run's settings, in the shape of config.toml."""
+    asked: Mapping[str, Any]
+    """The run's settings beside its recipe, in the shape of config.toml."""
     phases: Mapping[str, int]
     """Epochs of each phase."""
+    shorter: Mapping[str, Any] = field(default_factory=dict)
+    """The recipe's phases and schedules at another length than its own."""
+
+    @property
+    def document(self) -> Mapping[str, Any]:
+        """All settings that the run is given."""
+        return merge(self.shorter, self.asked)
 
     @property
     def name(self) -> str:
@@ -60,7 +67,7 @@ class Trial:
 
     @property
     def dataset(self) -> str:
-        return str(self.document["data"]["source"])
+        return str(self.asked["data"]["source"])
 
     @property
     def num_examples(self) -> int:
@@ -122,29 +129,32 @@ def _system(name: str, study: Study) -> System:
 
 
 def _trial(study: Study, system: System, cell: Cell, seed: int, wanted: Wanted) -> Trial:
-    dataset = wanted.dataset or study.dataset
-    recipe = "auto" if wanted.dataset else cell.recipe
-    document: dict[str, Any] = {
+    asked = _asked(study, system, cell, seed, wanted)
+    kind = methods.kind(system.method)
+    facts = replace(FACTS[asked["data"]["source"]], phase_names=kind.phase_names)
+    recipe = merge(recipes.resolve(asked["recipe"], system.method, facts), {"phases": asked.get("phases", {})})
+    lengths = {name: int(phase["epochs"]) for name, phase in recipe["phases"].items()}
+    total = wanted.epochs or (min(QUICK_EPOCHS, sum(lengths.values())) if wanted.quick else 0)
+    if not total:
+        return Trial(study, system, cell, seed, asked, lengths)
+    shorter = stretched(recipe, kind.phase_schedules, total)
+    counts = {name: int(phase["epochs"]) for name, phase in shorter["phases"].items()}
+    return Trial(study, system, cell, seed, {k: v for k, v in asked.items() if k != "phases"}, counts, shorter)
+
+
+def _asked(study: Study, system: System, cell: Cell, seed: int, wanted: Wanted) -> dict[str, Any]:
+    """Lay the cell's, the system's and the user's settings over each other."""
+    asked: dict[str, Any] = {
         "method": system.method,
-        "recipe": recipe,
+        "recipe": "auto" if wanted.dataset else cell.recipe,
         "seed": seed,
-        "data": {"source": dataset, **({"noise": cell.noise} if cell.noise else {})},
+        "data": {"source": wanted.dataset or study.dataset, **({"noise": cell.noise} if cell.noise else {})},
     }
     if not wanted.dataset:
-        document = merge(document, {"backbone": study.backbone, "data": study.data})
-    if wanted.quick:
-        document = merge(document, QUICK_NETWORK)
+        asked = merge(asked, {"backbone": study.backbone, "data": study.data})
     if wanted.backbone:
-        document["backbone"] = wanted.backbone
-    document = merge(
-        document, {"options": dict(system.options)} if system.options else {}, wanted.settings, wanted.places
-    )
-    facts = replace(FACTS[dataset], phase_names=methods.kind(system.method).phase_names)
-    resolved = recipes.resolve(recipe, system.method, facts)
-    lengths = {name: int(phase["epochs"]) for name, phase in resolved["phases"].items()}
-    total = wanted.epochs or (QUICK_EPOCHS if wanted.quick else 0)
-    if total:
-        shorter = stretched(resolved, system.method, total)
-        lengths = {name: int(phase["epochs"]) for name, phase in shorter["phases"].items()}
-        document = merge(shorter, document)
-    return Trial(study, system, cell, seed, document, lengths)
+        asked["backbone"] = wanted.backbone
+    elif wanted.quick:
+        asked = merge(asked, QUICK_NETWORK)
+    options = {"options": dict(system.options)} if system.options else {}
+    return merge(asked, options, {"data": system.data}, wanted.settings, wanted.places)
