@@ -97,3 +97,25 @@ def test_the_fingerprint_follows_ids_and_labels(fakes):
         for noise in ("", "", "symmetric:0.9")
     )
     assert plain == again != noisy
+
+
+def test_a_share_of_labels_is_spared_by_the_noise_and_trusted(fakes):
+    settings = DataSettings(noise="symmetric:1", trusted=0.25, held_out=0.0)
+    train = prepare(images(fakes, 400), settings, seed=3).train
+    assert train.trusted.sum() == 100
+    assert (train.given == train.clean)[train.trusted].all()
+    assert (train.given != train.clean)[~train.trusted].any()
+    np.testing.assert_array_equal(prepare(images(fakes, 400), settings, seed=3).train.trusted, train.trusted)
+    assert (prepare(images(fakes, 400), settings, seed=4).train.trusted != train.trusted).any()
+
+
+def test_what_was_trusted_before_stays_so(fakes):
+    marks = np.arange(40) < 4
+    data = from_arrays(fakes.pixels(40, 8), np.arange(40) % 4, trusted=marks)
+    train = prepare(data, DataSettings(noise="symmetric:0.5", trusted=0.1, held_out=0.0), seed=0).train
+    assert train.trusted[:4].all() and 4 <= train.trusted.sum() <= 8
+
+
+def test_labels_are_trusted_only_beside_injected_noise(fakes):
+    with pytest.raises(PencilError, match=r"data\.trusted is a share.*--noise"):
+        prepare(images(fakes), DataSettings(trusted=0.1), seed=0)

@@ -26,6 +26,8 @@ class DataSettings:
     """Noise to inject, as "model:rate", e.g. "symmetric:0.4"."""
     noise_seed: int | None = None
     """Seed of the injected noise; the run's seed where it is not given."""
+    trusted: float = 0.0
+    """Share of the labels that injected noise leaves alone and that are known to be right: a clean subset."""
     held_out: float = 0.1
     """Share of the training examples kept apart; their labels stay noisy."""
     options: Options = field(default_factory=dict)
@@ -96,6 +98,8 @@ class Settings:
     def __post_init__(self) -> None:
         if not 0 <= self.data.held_out < 1:
             raise PencilError(f"data.held_out is {self.data.held_out}; give a share from 0 up to, not including, 1.")
+        if not 0 <= self.data.trusted <= 1:
+            raise PencilError(f"data.trusted is {self.data.trusted}; give a share from 0 to 1.")
         if self.optimizer.batch_size < 1:
             raise PencilError(f"optimizer.batch_size is {self.optimizer.batch_size}; give at least 1.")
         for name in ("momentum", "weight_decay"):

@@ -15,6 +15,9 @@ from pencil.data.identity import check_unique, fingerprint
 from pencil.data.split import choose_held_out
 from pencil.errors import PencilError, did_you_mean
 
+_TRUSTED = 0x7205
+"""Separates the choice of trusted examples from the noise, which may have the same seed."""
+
 
 def prepare(dataset: Dataset, settings: DataSettings, *, seed: int) -> Dataset:
     """Apply the settings to a dataset, in this order; what it holds on disk is left alone."""
@@ -24,8 +27,11 @@ def prepare(dataset: Dataset, settings: DataSettings, *, seed: int) -> Dataset:
         dataset = replace(dataset, train=label_file.relabel(dataset.train, settings.labels, dataset.class_names))
     check(dataset)
     preparation = _augmented(dataset.preparation, settings.augment)
+    if settings.trusted and not settings.noise:
+        raise PencilError("data.trusted is a share of labels that injected noise leaves alone; inject it with --noise.")
     if settings.noise:
         noise_seed = seed if settings.noise_seed is None else settings.noise_seed
+        dataset = replace(dataset, train=_trust(dataset.train, settings.trusted, noise_seed))
         dataset = noise.inject(dataset, settings.noise, seed=noise_seed)
     if dataset.held_out is None and settings.held_out > 0:
         dataset = _split(dataset, settings.held_out, seed)
@@ -67,6 +73,17 @@ def _check_examples(examples: Examples, name: str, num_classes: int) -> None:
                 f" give 0 to {num_classes - 1}, or -1 for none."
             )
     check_unique(examples.ids)
+
+
+def _trust(examples: Examples, share: float, seed: int) -> Examples:
+    """Mark a share of the labelled examples, chosen at random, as known to be right, beside those that are."""
+    labelled = np.flatnonzero(examples.given != UNLABELLED)
+    count = round(share * len(labelled))
+    if not count:
+        return examples
+    marks = np.zeros(len(examples), dtype=np.bool_) if examples.trusted is None else examples.trusted.copy()
+    marks[np.random.default_rng([seed, _TRUSTED]).permutation(labelled)[:count]] = True
+    return replace(examples, trusted=marks)
 
 
 def _split(dataset: Dataset, share: float, seed: int) -> Dataset:

@@ -6,6 +6,7 @@ from typing import Any
 from pencil import plugins
 from pencil.errors import PencilError
 from pencil.methods._contract import Known, Method, NoOptions, TrainingView
+from pencil.methods._once import TrainedOnce
 
 
 def kind(name: str) -> type[Method]:
@@ -21,4 +22,4 @@ def create(name: str, options: Mapping[str, Any], num_classes: int) -> Method:
     return kind(name)(options, num_classes)
 
 
-__all__ = ["Known", "Method", "NoOptions", "TrainingView", "create", "kind"]
+__all__ = ["Known", "Method", "NoOptions", "TrainedOnce", "TrainingView", "create", "kind"]

@@ -53,9 +53,8 @@ class ConditionalRandomField(Method):
     def inform(self, known: Known) -> None:
         if not known.num_trusted:
             raise PencilError(
-                "cnn_crf needs a clean subset: examples whose labels are known to be right, marked as trusted; this "
-                "data has none. Mark some (trusted in the data's file, data.from_arrays(trusted=…), clean_train of "
-                "clothing1m), or take a method that needs none."
+                "cnn_crf needs a clean subset, labels known to be right, and this data has none; mark examples as "
+                "trusted in the data, or with injected noise give --set data.trusted=0.1 to spare a tenth of the labels."
             )
 
     def phases(self, settings: Mapping[str, PhaseSettings]) -> tuple[Phase, ...]:

@@ -27,24 +27,22 @@ PUBLISHED = {"cifar10": (120, 40, 80), "cifar100": (150, 80, 120)}
 FORWARD_DECAY = {"cifar10": 1e-4, "cifar100": 1e-3}
 
 
-def settings(method: str, cell: Cell) -> Document:
-    """Return phases, options and weight decay of a method other than PENCIL in a cell."""
+def settings(method: str, names: tuple[str, ...], cell: Cell) -> Document:
+    """Return phases, options and weight decay of a method other than PENCIL in a cell; `names` are its phases."""
     decay = cell.decay
     if method in ("forward", "backward", "forward_estimated"):
-        document = _published({"forward_estimated": ("estimating", "training")}.get(method, ("training",)), 0.1, cell)
+        document = _published(names, 0.1, cell)
         decay = FORWARD_DECAY.get(cell.data, decay)
         if method == "forward_estimated" and cell.data == "cifar100":
             document["options"] = {"drop_top": 0.0}
     elif method == "lq":
-        document = _published(("training",), 0.01, cell)
+        document = _published(names, 0.01, cell)
     elif method == "truncated_lq":
-        document = _truncated(cell)
-    elif method == "joint_optimization":
-        document = _joint(cell)
-    elif method == "cnn_crf":
-        document = _cut(_plain(cell), cell.epochs[0], ("noisy", "field"))
+        document = _truncated(names, cell)
     else:
-        document = _phases(training=_plain(cell))
+        document = _like_pencil(names, cell)
+        if method == "joint_optimization":
+            document["options"] = {"entropy_weight": cell.beta}
     return {"optimizer": _optimizer(cell, decay), **document}
 
 
@@ -74,21 +72,22 @@ def _published(names: tuple[str, ...], rate: float, cell: Cell) -> Document:
     return _phases(**{name: schedule for name in names})
 
 
-def _truncated(cell: Cell) -> Document:
+def _truncated(names: tuple[str, ...], cell: Cell) -> Document:
     """L_q's schedule, cut where truncation begins: at the first drop of the rate."""
     schedule = _divided(0.01, cell) if cell.data in PUBLISHED else _plain(cell)
     start = PUBLISHED[cell.data][1] if cell.data in PUBLISHED else cell.epochs[0]
-    return _cut(schedule, start, ("all", "kept"))
+    return _cut(schedule, start, names)
 
 
-def _joint(cell: Cell) -> Document:
-    names = ("backbone", "labels", "final")
-    parts = zip(names, cell.epochs, cell.rates, strict=True)
-    phases = {name: {"epochs": epochs, "lr": str(rate)} for name, epochs, rate in parts}
-    return {"phases": phases, "options": {"entropy_weight": cell.beta}}
+def _like_pencil(names: tuple[str, ...], cell: Cell) -> Document:
+    """PENCIL's epochs and rates over three phases; over two the last two are one, and so on."""
+    if len(names) == 3:
+        parts = zip(names, cell.epochs, cell.rates, strict=True)
+        return {"phases": {name: {"epochs": epochs, "lr": str(rate)} for name, epochs, rate in parts}}
+    return _cut(_plain(cell), cell.epochs[0], names) if len(names) == 2 else _phases(**{names[0]: _plain(cell)})
 
 
-def _cut(schedule: tuple[int, list[Step]], at: int, names: tuple[str, str]) -> Document:
+def _cut(schedule: tuple[int, list[Step]], at: int, names: tuple[str, ...]) -> Document:
     """Make two phases of one training."""
     epochs, steps = schedule
     before = [(start, rate) for start, rate in steps if start < at]

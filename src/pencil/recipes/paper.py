@@ -41,7 +41,7 @@ def _pencil(cell: Cell, alpha: float, lam: str) -> Document:
 def _recipe(cell: Cell, alpha: float, lam: str) -> Any:
     def recipe(method: str, facts: Facts) -> Document:
         if method != "pencil":
-            return settings(method, cell)
+            return settings(method, facts.phase_names, cell)
         optimizer = {"batch_size": cell.batch, "momentum": 0.9, "weight_decay": cell.decay}
         return {"optimizer": optimizer, **_pencil(cell, alpha, lam)}
 
