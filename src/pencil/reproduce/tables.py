@@ -37,12 +37,20 @@ def _notes(study: Study, lines: Sequence[Line], dataset: str) -> list[Part]:
         f"Paper: {told}. Ours: mean ± sample standard deviation over the trials in brackets; difference is ours less "
         f"the paper's; a cell without a run is {MISSING}."
     )
-    quoted = [f"{line.system.title} (from {line.quoted})" for line in lines if line.quoted]
-    if quoted:
-        notes.append(f"Rows that the paper itself quotes: {', '.join(quoted)}.")
+    if any("accuracy" in row.values and row.values["accuracy"] for row in study.paper.rows):
+        notes.append("Where the paper does not say whether a number is best or last, it stands beside both.")
+    notes += _quoted(lines)
     if any(line.starred for line in lines):
         notes.append("* uses information that PENCIL does not (the true noise, clean labels or class shares).")
     return notes
+
+
+def _quoted(lines: Sequence[Line]) -> list[Part]:
+    by_source: dict[str, list[str]] = {}
+    for line in lines:
+        if line.quoted:
+            by_source.setdefault(line.quoted, []).append(line.system.title)
+    return [f"Rows that the paper quotes from {source}: {', '.join(rows)}." for source, rows in by_source.items()]
 
 
 def _grid(study: Study, lines: Sequence[Line]) -> Grid:

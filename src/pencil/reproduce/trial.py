@@ -12,7 +12,7 @@ from pencil.reproduce.lengths import stretched
 from pencil.reproduce.study import FACTS, SYSTEMS, Cell, Study, System
 from pencil.run.queue import Job
 
-QUICK_EPOCHS = 44
+QUICK_EPOCHS = 48
 QUICK_NETWORK: dict[str, Any] = {"backbone": "small_cnn", "backbone_options": {"width": 8}}
 
 

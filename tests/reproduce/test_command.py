@@ -1,0 +1,153 @@
+"""`pencil reproduce`, end to end: runs, records, tables and figures."""
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+Command = Callable[..., tuple[int, str, str]]
+TINY = ("--backbone", "mlp", "--set", "backbone_options.hidden=8", "--set", "hardware.threads=1")
+
+
+def _records(folder: Path) -> dict[str, dict[str, Any]]:
+    return {path.stem: json.loads(path.read_text()) for path in sorted(folder.glob("*/*.json"))}
+
+
+@pytest.mark.slow
+def test_the_whole_path_on_digits(pencil: Command, place: Path) -> None:
+    asked = ("reproduce", "table3", "--dataset", "digits", "--quick", "--epochs", 5, "--parallel", 2, "--out", "out")
+    chosen = ("--cells", "symmetric-50,symmetric-70", "--methods", "cross_entropy,pencil")
+    code, out, err = pencil(*asked, *chosen)
+    assert code == 0, err
+    assert (place / "out/table3.md").read_text().strip() == out.strip()
+    assert "missing" in out and "not the paper's experiment" in out
+    files = ("table3.csv", "table3.html", "figure2.svg", "figure2.png")
+    assert all((place / "out" / name).stat().st_size for name in files)
+    assert not (place / "reference").exists()
+
+    records = _records(place / "out/reference")
+    assert len(records) == 4
+    pencil_70 = records["pencil-symmetric-70-seed-0"]
+    assert len(pencil_70["series"]["label_accuracy"]) == pencil_70["epochs"] == 5
+    assert "series" not in records["pencil-symmetric-50-seed-0"]
+    told = {"study", "cell", "noise", "recipe", "backbone", "epochs", "command", "seed", "seconds", "environment"}
+    assert told <= set(pencil_70)
+    assert str(place) not in json.dumps(records)
+
+    # Nothing that has a record is run again, even where the runs are gone.
+    before = {path: path.stat().st_mtime_ns for path in (place / "out/reference").rglob("*.json")}
+    (place / "out/table3").rename(place / "elsewhere")
+    code, again, err = pencil(*asked, *chosen)
+    assert (code, again) == (0, out)
+    assert "0 of 4 trials to run" in err and not (place / "out/table3").exists()
+    assert before == {path: path.stat().st_mtime_ns for path in (place / "out/reference").rglob("*.json")}
+
+    # A record of other settings does not pass for this one.
+    code, _, err = pencil(*asked, *chosen, "--epochs", 6)
+    assert code == 2 and "was made with other settings (epochs)" in err
+
+
+@pytest.mark.slow
+def test_a_finished_run_without_a_record_gets_one(pencil: Command, place: Path) -> None:
+    asked = ("reproduce", "figure2", "--dataset", "digits", *TINY, "--epochs", 3, "--out", "out")
+    assert pencil(*asked)[0] == 0
+    (found,) = _records(place / "out/reference").items()
+    (place / "out/reference/table3" / f"{found[0]}.json").unlink()
+    code, _, err = pencil(*asked)
+    assert code == 0 and "table3/pencil/symmetric-70-seed-0: skipped" in err
+    assert _records(place / "out/reference") == dict([found])
+    code, _, err = pencil(*asked, "--force", "--set", "optimizer.batch_size=32")
+    assert code == 2 and "started with other settings (optimizer.batch_size)" in err
+
+
+@pytest.mark.slow
+def test_a_failed_run_leaves_its_cell_missing(pencil: Command, place: Path) -> None:
+    chosen = ("--cells", "symmetric-10", "--methods", "pencil", "--epochs", 3, "--out", "out")
+    code, out, err = pencil(
+        "reproduce", "table3", "--dataset", "digits", *chosen, *TINY, "--set", "options.compatibility=none"
+    )
+    assert code == 1
+    assert "pencil/symmetric-10-seed-0: failed" in err and "compatibility" in err
+    assert "(1)" not in out and not (place / "out/reference").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("study", "layout", "cells", "classes"), [("table5", "cub200", "3000-0.1", 3), ("table6", "clothing1m", "web", 3)]
+)
+def test_real_layouts(
+    study: str, layout: str, cells: str, classes: int, pencil: Command, place: Path, fakes: ModuleType
+) -> None:
+    getattr(fakes, layout)(place / "data")
+    small = ("--set", "data.options.size=16", "--set", "data.options.crop=16", "--epochs", 3)
+    asked = ("reproduce", study, "--root", place / "data", "--cells", cells, "--methods", "pencil", "--out", "out")
+    code, out, err = pencil(*asked, *small, *TINY)
+    assert code == 0, err
+    (record,) = _records(place / "out/reference").values()
+    assert (record["dataset"], record["num_classes"], record["noise"]) == (layout, classes, "")
+    assert record["recipe"].startswith(f"paper/{layout}")
+    assert "(1)" in out
+
+
+def test_weights_reach_the_network(pencil: Command, place: Path) -> None:
+    from pencil.reproduce.study import STUDIES
+    from pencil.reproduce.trial import Wanted, plan_trials
+
+    code, _, err = pencil("reproduce", "table6", "--weights", "resnet50.pth", "--dry-run")
+    assert code == 2 and "resnet50.pth does not exist" in err
+    wanted = Wanted(places={"backbone_options": {"weights": "/somewhere/resnet50.pth"}})
+    (trial,) = plan_trials(STUDIES["table6"], systems=["pencil"], trials=1, wanted=wanted)
+    assert trial.document["backbone_options"] == {"weights": "/somewhere/resnet50.pth"}
+
+
+def test_missing_data_is_said_before_anything_is_run(pencil: Command, place: Path) -> None:
+    code, _, err = pencil("reproduce", "table5", "--root", "nowhere", "--out", "out")
+    assert code == 2 and "nowhere" in err
+    assert not (place / "out").exists()
+
+
+def test_a_dry_run_lists_and_writes_nothing(pencil: Command, place: Path) -> None:
+    code, out, _ = pencil("reproduce", "table2", "--cells", "symmetric-40", "--trials", 2, "--dry-run")
+    assert code == 0
+    assert "12 of 12 trials to run" in out and "No benchmark" in out
+    assert list(place.iterdir()) == []
+
+
+def test_an_unknown_table_is_refused(pencil: Command) -> None:
+    code, _, err = pencil("reproduce", "table7")
+    assert code == 2 and "Did you mean" in err
+
+
+def test_results_are_written_from_records_alone(pencil: Command, place: Path) -> None:
+    code, out, _ = pencil("reproduce", "results", "--reference", "none", "--page", "page.md")
+    assert (code, out) == (0, "page.md\n")
+    assert "every cell below is missing" in (place / "page.md").read_text()
+
+
+@pytest.mark.slow
+def test_the_recorded_command_repeats_the_run(pencil: Command, place: Path) -> None:
+    import shlex
+
+    asked = ("reproduce", "table3", "--dataset", "digits", "--cells", "symmetric-50", "--methods", "pencil")
+    assert pencil(*asked, *TINY, "--epochs", 4, "--out", "out")[0] == 0
+    (record,) = _records(place / "out/reference").values()
+    words = shlex.split(record["command"])[1:]
+    assert pencil(*words, "--out", "again", "--set", "hardware.threads=1", "--quiet")[0] == 0
+    repeated = json.loads((place / "again/result.json").read_text())
+    assert (repeated["test_accuracy"], repeated["label_accuracy"]) == (
+        record["test_accuracy"],
+        record["label_accuracy"],
+    )
+
+
+def test_the_csv_has_one_line_a_number(pencil: Command, place: Path) -> None:
+    from pencil.reproduce.output import write_study
+    from pencil.reproduce.study import STUDIES
+
+    write_study(STUDIES["table5"], [], place / "out")
+    with (place / "out/table5.csv").open(encoding="utf-8") as lines:
+        assert len(list(csv.DictReader(lines))) == 7 * 2

@@ -1,0 +1,42 @@
+"""The estimate of time comes from the last benchmark of the same network, or is not made."""
+
+from pathlib import Path
+
+from pencil.reproduce.estimate import describe, duration, last_benchmark
+from pencil.reproduce.study import STUDIES
+from pencil.reproduce.trial import Wanted, plan_trials
+from pencil.results.documents import write_json
+
+
+def _bench(reference: Path, name: str, **fields: object) -> None:
+    (reference / "bench").mkdir(exist_ok=True)
+    write_json(reference / "bench" / f"{name}.json", fields)
+
+
+def test_the_last_benchmark_of_the_backbone(tmp_path: Path) -> None:
+    _bench(tmp_path, "b", images_per_second=40_000, backbone="preact_resnet32", date="2020-01-02")
+    _bench(tmp_path, "c", images_per_second=30_000, backbone="preact_resnet32", date="2020-01-01")
+    _bench(tmp_path, "d", images_per_second=20_000, backbone="resnet34", date="2020-01-03")
+    _bench(tmp_path, "e", seconds=1)
+    found = last_benchmark(tmp_path, "preact_resnet32")
+    assert found is not None and found.images_per_second == 40_000
+    assert last_benchmark(tmp_path, "resnet50") is None
+
+
+def test_time_is_epochs_times_images_over_speed(tmp_path: Path) -> None:
+    _bench(tmp_path, "b", images_per_second=40_000, backbone="preact_resnet32")
+    trials = plan_trials(STUDIES["table3"], cells=["symmetric-50"], systems=["pencil"], trials=1, wanted=Wanted())
+    # 320 · 45,000 / 40,000 = 360 s
+    assert "About 6 min" in describe(trials, trials, tmp_path, 1)
+    assert "recorded" in describe(trials, [], tmp_path, 1)
+
+
+def test_without_a_benchmark_no_time_is_told(tmp_path: Path) -> None:
+    trials = plan_trials(STUDIES["table3"], cells=["symmetric-50"], systems=["pencil"], trials=1, wanted=Wanted())
+    text = describe(trials, trials, tmp_path, 1)
+    assert "No benchmark of preact_resnet32 is recorded" in text
+    assert "70 + 130 + 120" in text and "320" in text
+
+
+def test_durations_are_readable() -> None:
+    assert [duration(40), duration(720), duration(11_100)] == ["40 s", "12 min", "3 h 05 min"]

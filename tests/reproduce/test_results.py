@@ -1,0 +1,34 @@
+"""docs/results.md is what the committed records say, no more and no less."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from pencil.reproduce.record import read_records
+from pencil.reproduce.results import results_text
+from pencil.reproduce.study import STUDIES
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_committed_page_is_what_the_committed_records_make() -> None:
+    records = {name: read_records(ROOT / "reference", name) for name in STUDIES}
+    made = results_text(records, ROOT / "docs")
+    written = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
+    assert made == written, "run: pencil reproduce results"
+
+
+def test_without_records_everything_is_missing() -> None:
+    text = results_text({name: [] for name in STUDIES}, Path("docs"))
+    assert "every cell below is missing" in text
+    assert "pending" in text
+    assert all(study.title in text for study in STUDIES.values())
+    assert text.count("Ours: missing.") == 2
+
+
+def test_a_figures_record_shows_counts_and_the_picture(record: Callable[..., dict[str, Any]]) -> None:
+    series = {"label_accuracy": [37.0, 50.0, 70.0, 87.0, 87.0, 87.0], "test_accuracy": [1.0] * 6}
+    text = results_text({**{name: [] for name in STUDIES}, "table3": [record(series=series)]}, Path("docs"))
+    assert "seed 0: 16,650 at the start, 39,150 at the end of 45,000" in text
+    assert "(images/figure2.svg)" in text
+    assert "every cell below is missing" not in text

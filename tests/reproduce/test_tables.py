@@ -1,0 +1,100 @@
+"""Tables: ours beside the paper's; what is missing stays missing."""
+
+import csv
+import io
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pencil.reproduce.compare import compare
+from pencil.reproduce.page import Grid, Heading, html, markdown
+from pencil.reproduce.study import SPLIT, STUDIES, SYMMETRIC
+from pencil.reproduce.tables import comparison, csv_text, runs
+
+Make = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture
+def three(record: Make) -> list[dict[str, Any]]:
+    """Three trials of PENCIL at 70% symmetric noise: 86, 87 and 88 last."""
+    return [record(seed=seed, test_accuracy={"best": 87.1, "last": 86.0 + seed}) for seed in range(3)]
+
+
+def _rows(study: str, records: list[dict[str, Any]]) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(csv_text(STUDIES[study], records))))
+
+
+def test_mean_spread_trials_and_difference(three: list[dict[str, Any]]) -> None:
+    line = next(line for line in compare(STUDIES["table3"], three) if line.system.name == "pencil")
+    entry = next(entry for entry in line.of("last") if entry.cell.name == "symmetric-70")
+    # 86, 87, 88: mean 87, sample standard deviation 1; the paper has 87.18.
+    assert (entry.mean, entry.spread, len(entry.ours)) == (87.0, 1.0, 3)
+    assert entry.difference == pytest.approx(-0.18)
+
+
+def test_one_trial_has_no_spread(record: Make) -> None:
+    (found,) = [row for row in _rows("table3", [record()]) if row["trials"] == "1" and row["measure"] == "last"]
+    assert (found["ours"], found["ours_std"], found["difference"]) == ("87.50", "", "0.32")
+
+
+def test_missing_cells_are_shown_as_missing(three: list[dict[str, Any]]) -> None:
+    grid = comparison(STUDIES["table3"], three)[-1]
+    assert isinstance(grid, Grid)
+    ours = [row for row in grid.rows if row[2] == "ours"]
+    assert [cell for row in ours for cell in row[3:]].count("missing") == 3 * 2 * 5 - 2
+    assert ours[-1][3:] == ("missing", "missing", "missing", "87.00 ± 1.00 (3)", "missing")
+
+
+def test_nothing_measured_gives_no_number(record: Make) -> None:
+    assert {(row["ours"], row["trials"], row["difference"]) for row in _rows("table2", [])} == {("", "0", "")}
+
+
+def test_a_failure_of_the_paper_has_no_difference(record: Make) -> None:
+    rows = _rows("table2", [record(study="table2", cell="symmetric-80")])
+    (found,) = [row for row in rows if row["trials"] == "1" and row["measure"] == "last"]
+    assert (found["paper"], found["ours"], found["difference"]) == ("fail", "87.50", "")
+
+
+def test_what_must_be_known_stands_beside_each_table() -> None:
+    told = [part for part in comparison(STUDIES["table3"], []) if isinstance(part, str)]
+    assert SYMMETRIC in told and SPLIT in told
+    assert any("best:" in part and "last:" in part for part in told)
+    assert any("mean of 5 trials" in part for part in told)
+
+
+def test_methods_that_are_told_more_have_a_star() -> None:
+    parts = comparison(STUDIES["table4"], [])
+    grid = parts[-1]
+    assert isinstance(grid, Grid)
+    starred = {row[0] for row in grid.rows if row[0].endswith("*")}
+    assert starred == {"Forward T *", "CNN-CRF *"}
+    assert any(isinstance(part, str) and part.startswith("*") for part in parts)
+
+
+def test_another_dataset_is_said_not_to_be_the_papers(record: Make) -> None:
+    parts = comparison(STUDIES["table3"], [record(dataset="digits")], dataset="digits")
+    assert isinstance(parts[0], str) and "not the paper's experiment" in parts[0]
+    assert SPLIT not in parts
+
+
+def test_a_method_that_the_paper_has_not_gets_a_row(record: Make) -> None:
+    rows = _rows("table3", [record(system="Mine", title="Mine", method="mine.py:Mine")])
+    assert {row["paper"] for row in rows if row["system"] == "Mine"} == {""}
+
+
+def test_runs_tell_hardware_and_time(record: Make) -> None:
+    assert runs([]) == []
+    grid = runs([record()])[-1]
+    assert isinstance(grid, Grid)
+    told = dict(zip(grid.heads, grid.rows[0], strict=True))
+    assert (told["hardware"], told["minutes"], told["seed"]) == ("H200, bf16-mixed", "2.0", "0")
+    assert "commit abc" in told["versions"]
+
+
+def test_pages_escape_what_they_show() -> None:
+    parts = [Heading("A & B"), Grid(("a|b", "<c>"), (("1", "2"),))]
+    assert "a\\|b" in markdown(parts, Path())
+    page = html("A & B", parts)
+    assert "<h2>A &amp; B</h2>" in page and "&lt;c&gt;" in page

@@ -1,0 +1,104 @@
+"""Trials: the paper's settings by default, shortened in proportion where asked."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pencil import methods
+from pencil.config import from_document, merge
+from pencil.errors import PencilError
+from pencil.recipes import resolve
+from pencil.reproduce.lengths import share_out
+from pencil.reproduce.study import FACTS, STUDIES
+from pencil.reproduce.trial import Trial, Wanted, plan_trials
+
+
+def _plan(study: str, *, cells: str = "", systems: str = "", trials: int = 1, **wanted: object) -> list[Trial]:
+    return plan_trials(
+        STUDIES[study], cells=cells.split(), systems=systems.split(), trials=trials, wanted=Wanted(**wanted)
+    )  # type: ignore[arg-type]
+
+
+def test_names_folders_and_records() -> None:
+    (trial,) = _plan("table3", cells="symmetric-50", systems="pencil")
+    assert trial.name == "table3/pencil/symmetric-50-seed-0"
+    assert trial.job(Path("out")).folder == Path("out/table3/pencil/symmetric-50-seed-0")
+    assert trial.record(Path("reference")) == Path("reference/table3/pencil-symmetric-50-seed-0.json")
+
+
+def test_the_papers_cell_is_its_recipe_and_nothing_else() -> None:
+    (trial,) = _plan("table4", cells="asymmetric-30", systems="pencil")
+    assert trial.document == {
+        "method": "pencil",
+        "recipe": "paper/cifar10-asymmetric-30",
+        "seed": 0,
+        "backbone": "preact_resnet32",
+        "data": {"source": "cifar10", "noise": "asymmetric_cifar10:0.3"},
+    }
+    assert trial.phases == {"backbone": 70, "labels": 130, "tuning": 120}
+
+
+def test_every_cell_has_a_first_trial_before_any_has_a_second() -> None:
+    trials = _plan("table3", cells="symmetric-10 symmetric-30", systems="pencil cross_entropy", trials=2)
+    assert [trial.seed for trial in trials] == [0, 0, 0, 0, 1, 1, 1, 1]
+
+
+def test_rows_without_a_cell_are_not_run_there() -> None:
+    names = {trial.name for trial in _plan("table5")}
+    assert "table5/cross_entropy/plain-seed-0" in names
+    assert len(names) == 7
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_every_trial_is_complete_settings(study: str) -> None:
+    for trial in _plan(study):
+        facts = replace(FACTS[trial.dataset], phase_names=methods.kind(trial.system.method).phase_names)
+        document = merge(resolve(trial.document["recipe"], trial.system.method, facts), trial.document)
+        assert sum(phase.epochs for phase in from_document(document).phases.values()) == trial.epochs
+
+
+def test_shorter_runs_keep_the_shape_of_the_schedules() -> None:
+    (trial,) = _plan("table3", cells="symmetric-50", systems="pencil", epochs=32)
+    assert trial.phases == {"backbone": 7, "labels": 13, "tuning": 12}
+    assert trial.document["phases"]["tuning"]["lr"] == "0.2, 0.02@4, 0.002@8"
+    (trial,) = _plan("table6", systems="pencil", epochs=50)
+    assert trial.document["options"]["label_lr"] == "3000, 500@10"
+
+
+def test_epochs_are_shared_out_in_proportion() -> None:
+    assert share_out({"a": 70, "b": 130, "c": 120}, 3) == {"a": 1, "b": 1, "c": 1}
+    assert share_out({"a": 0, "b": 10}, 7) == {"a": 0, "b": 7}
+    with pytest.raises(PencilError, match="at least one epoch for each"):
+        share_out({"a": 70, "b": 130}, 1)
+
+
+def test_another_dataset_has_the_default_recipe_and_its_own_network() -> None:
+    (trial,) = _plan("table3", cells="symmetric-50", systems="pencil", dataset="digits")
+    assert trial.document["recipe"] == "auto"
+    assert "backbone" not in trial.document
+
+
+def test_only_other_settings_than_the_papers_differ() -> None:
+    assert not Wanted(places={"data": {"root": "data"}}).differs
+    assert Wanted(epochs=3).differs and Wanted(dataset="digits").differs and Wanted(settings={"seed": 1}).differs
+
+
+def test_a_users_own_method_gets_a_row(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text("from pencil.methods.cross_entropy import CrossEntropy\nclass Mine(CrossEntropy):\n    'Mine.'\n")
+    (trial,) = _plan("table3", cells="symmetric-50", systems=f"{file}:Mine")
+    assert (trial.system.name, trial.system.method) == ("Mine", f"{file}:Mine")
+
+
+@pytest.mark.parametrize(
+    ("asked", "line"),
+    [
+        ({"cells": "symmetric-51"}, 'no cell "symmetric-51"'),
+        ({"systems": "pencill"}, 'no method "pencill"'),
+        ({"dataset": "digit"}, 'Did you mean "digits"'),
+    ],
+)
+def test_unknown_names_are_refused(asked: dict[str, str], line: str) -> None:
+    with pytest.raises(PencilError, match=line):
+        _plan("table3", **asked)  # type: ignore[arg-type]
