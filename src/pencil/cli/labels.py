@@ -49,10 +49,10 @@ def _settle(run: Path, moved: dict[str, float], *, apply: bool, out: Path | None
     import numpy as np
 
     from pencil.quality.decide import Thresholds, count
+    from pencil.quality.thresholds import decide_again, touched_by
     from pencil.results.decisions import reviewed
     from pencil.results.final import count_sources, final_labels
     from pencil.results.read import read_run
-    from pencil.review.thresholds import decide_again, touched_by
 
     thresholds = Thresholds(**moved)
     opened = read_run(run)

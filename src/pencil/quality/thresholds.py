@@ -47,4 +47,5 @@ def _whole(table: pa.Table, name: str) -> NDArray[np.int64]:
 def _trusted(table: pa.Table, scores: Scores, given: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Recognise labels that are kept because they are trusted: the run's own thresholds would not have kept them."""
     kept: NDArray[np.bool_] = np.asarray(table["decision"]).astype(np.str_) == "keep"
-    return kept & (decide(scores, given) != "keep")
+    again: NDArray[np.bool_] = decide(scores, given) != "keep"
+    return kept & again

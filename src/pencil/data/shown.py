@@ -1,0 +1,61 @@
+"""What a person sees of an example: an image as PNG, or a table's row as names and values."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from pencil.data.dataset import Dataset
+from pencil.data.located import Located
+from pencil.errors import PencilError
+
+Sight = bytes | list[tuple[str, str]]
+"""A PNG, or the names and values of a row."""
+
+
+def show(dataset: Dataset, ids: Sequence[str], *, longest: int) -> list[Sight]:
+    """Return what there is to see of each of these examples; images with a longest side of so many pixels."""
+    inputs, features = Located(dataset, list(ids)), dataset.facts.get("features", ())
+    raws = (inputs.read(row) for row in range(len(inputs)))
+    if dataset.preparation.kind == "images":
+        return [encode(raw, longest, compression=9) for raw in raws]
+    return [named_values(raw, features) for raw in raws]
+
+
+def encode(raw: NDArray[Any], longest: int = 0, compression: int = 1) -> bytes:
+    """Write uint8 [H, W, 1, 3 or 4] as PNG, made smaller where a side is longer than asked."""
+    if raw.ndim != 3 or raw.dtype != np.uint8:
+        raise PencilError("the example is no image.")
+    image = Image.fromarray(np.ascontiguousarray(raw[..., 0] if raw.shape[2] == 1 else raw))
+    if longest and max(image.size) > longest:
+        image.thumbnail((longest, longest), Image.Resampling.BILINEAR)
+    buffer = io.BytesIO()
+    image.save(buffer, "PNG", compress_level=compression)
+    return buffer.getvalue()
+
+
+def named_values(raw: NDArray[Any], features: Sequence[str]) -> list[tuple[str, str]]:
+    """Name a row's numbers; the columns that one text was spread over ("colour=red") become that text again."""
+    if len(features) != len(raw):
+        return [(f"{number}", _text(value)) for number, value in enumerate(raw, start=1)]
+    groups: dict[str, list[tuple[str, float]]] = {}
+    for title, value in zip(features, raw.tolist(), strict=True):
+        groups.setdefault(title.partition("=")[0], []).append((title, value))
+    return [pair for name, members in groups.items() for pair in _folded(name, members)]
+
+
+def _folded(name: str, members: list[tuple[str, float]]) -> list[tuple[str, str]]:
+    spread = all("=" in title for title, _ in members) and sorted(value for _, value in members)[-2:] in ([0, 1], [1])
+    chosen = [title.partition("=")[2] for title, value in members if value == 1]
+    if spread and len(chosen) == 1:
+        return [(name, chosen[0])]
+    return [(title, _text(value)) for title, value in members]
+
+
+def _text(value: float) -> str:
+    return f"{value:.6g}"
