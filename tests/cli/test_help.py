@@ -54,3 +54,10 @@ def test_a_mistyped_word_gets_the_right_one(pencil: Command, typed: list[str], m
     ended = pencil(*typed)
     assert ended.code == 2
     assert ended.line.startswith("pencil: ") and meant in ended.line
+
+
+def test_methods_that_are_told_more_than_pencil_are_starred(pencil: Command) -> None:
+    lines = pencil("list", "methods").out.splitlines()
+    starred = {line.split()[0] for line in lines if line.split()[1] == "*"}
+    assert starred == {"forward", "backward", "cnn_crf"}
+    assert any("forward is told the true transition matrix" in line for line in lines)

@@ -115,3 +115,22 @@ def test_phases_must_be_given_and_known() -> None:
         pencil().phases({k: v for k, v in known.items() if k != "labels"})
     with pytest.raises(PencilError, match=r'no phase "lables"\. Did you mean "labels"'):
         pencil().phases({**known, "lables": setting})
+
+
+def test_each_term_can_be_left_out() -> None:
+    parts = pencil(anchor=0.5, entropy_weight=0.4).loss(batch("labels")).parts
+    without = pencil(anchor=0.0, entropy_weight=0.4).loss(batch("labels")).parts
+    assert without["compatibility"].eq(0).all() and torch.equal(without["classification"], parts["classification"])
+    without = pencil(anchor=0.5, entropy_weight=0.0).loss(batch("labels")).parts
+    assert without["entropy"].eq(0).all() and torch.equal(without["compatibility"], parts["compatibility"])
+    without = pencil(anchor=0.5, entropy_weight=0.4, classification="none").loss(batch("labels")).parts
+    assert set(without) == {"compatibility", "entropy"}
+
+
+def test_fine_tuning_keeps_the_classification_loss() -> None:
+    assert mean_loss(pencil(classification="none"), "tuning") == pytest.approx(float(KL.mean() / C))
+
+
+def test_something_must_train_the_network() -> None:
+    with pytest.raises(PencilError, match="nothing would train the network while labels are learned"):
+        pencil(classification="none", entropy_weight=0.0)
