@@ -47,8 +47,7 @@ def open_file(path: Path, *, create: bool) -> sqlite3.Connection:
         raise refused(path, error) from error
     try:
         _configure(connection)
-        if create:
-            _make(connection)
+        _make(connection)
         _check(connection, path)
         if new:
             sync_folder(path.parent)
@@ -79,17 +78,19 @@ def _configure(connection: sqlite3.Connection) -> None:
     # A rollback journal, not a write-ahead log: the run folder may lie on a network disk, where a log's shared memory
     # does not work, and may be copied while a review goes on, where one file is all there is. Truncated rather than
     # deleted, since FULL then syncs the moment of commit itself; a deletion would need the folder synced as well.
+    connection.execute("PRAGMA journal_mode = TRUNCATE").fetchone()
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA fullfsync = ON")
     connection.execute("PRAGMA temp_store = MEMORY")
 
 
 def _make(connection: sqlite3.Connection) -> None:
-    """Create the tables in an empty file."""
-    connection.execute("PRAGMA journal_mode = TRUNCATE").fetchone()
+    """Create the tables in a file that is new, or that a kill left empty."""
+    if not _is_empty(connection):
+        return
     connection.execute("BEGIN IMMEDIATE")
     try:
-        if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+        if _is_empty(connection):
             for statement in SCHEMA:
                 connection.execute(statement)
             connection.execute(f"PRAGMA application_id = {APPLICATION}")
@@ -98,6 +99,10 @@ def _make(connection: sqlite3.Connection) -> None:
     finally:
         if connection.in_transaction:
             connection.rollback()
+
+
+def _is_empty(connection: sqlite3.Connection) -> bool:
+    return not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
 
 
 def _check(connection: sqlite3.Connection, path: Path) -> None:

@@ -9,9 +9,11 @@ export function draw(opened, focused) {
   grid.replaceChildren(...page.items.map((item, place) => {
     const card = el("button", { type: "button", class: "card", tabindex: -1 },
       face(item), pairOf(item), el("span", { class: "meta" }));
-    card.addEventListener("click", () => focused(place));
+    // The first click or tap chooses a card, another one opens it.
+    let chosen = true;
+    card.addEventListener("pointerdown", () => { chosen = place === page.focus; });
     card.addEventListener("focus", () => focused(place));
-    card.addEventListener("dblclick", () => opened(place));
+    card.addEventListener("click", () => (chosen ? opened(place) : focused(place)));
     return el("li", {}, card);
   }));
   page.items.forEach((_, place) => update(place));
