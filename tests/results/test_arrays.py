@@ -7,7 +7,7 @@ import pytest
 
 from pencil.errors import PencilError
 from pencil.results.arrays import load_weights, save_weights
-from pencil.results.labels_table import read_distribution_rows, read_distributions
+from pencil.results.distributions import read_distribution_rows, read_distributions
 
 
 def test_weights_come_back_in_value_shape_and_type(tmp_path: Path) -> None:

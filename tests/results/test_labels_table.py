@@ -1,4 +1,4 @@
-"""labels.parquet and label_distributions.safetensors."""
+"""labels.parquet."""
 
 from pathlib import Path
 from typing import Any
@@ -11,10 +11,7 @@ import pytest
 from pencil.errors import PencilError
 from pencil.results.labels_table import (
     build_labels,
-    read_distribution_rows,
-    read_distributions,
     read_labels,
-    write_distributions,
     write_labels,
 )
 
@@ -108,24 +105,3 @@ def test_damaged_content_behind_a_whole_header_is_named(tmp_path: Path) -> None:
     path.write_bytes(content)
     with pytest.raises(PencilError, match=r"labels.parquet is damaged"):
         read_labels(path)
-
-
-def test_distributions_come_back_whole_or_by_rows(tmp_path: Path) -> None:
-    path = tmp_path / "label_distributions.safetensors"
-    distributions = np.random.default_rng(0).dirichlet(np.ones(3), 10)
-    write_distributions(path, distributions)
-    expected = distributions.astype(np.float32)
-    assert read_distributions(path).dtype == np.float32
-    assert np.array_equal(read_distributions(path), expected)
-    assert np.array_equal(read_distribution_rows(path, 2, 5), expected[2:5])
-
-
-def test_distributions_that_cannot_be_read_are_named(tmp_path: Path) -> None:
-    path = tmp_path / "label_distributions.safetensors"
-    for read in (read_distributions, lambda path: read_distribution_rows(path, 0, 1)):
-        path.unlink(missing_ok=True)
-        with pytest.raises(PencilError, match=r"label_distributions.safetensors does not exist"):
-            read(path)
-        path.write_bytes(b"nonsense")
-        with pytest.raises(PencilError, match=r"label_distributions.safetensors is damaged"):
-            read(path)

@@ -8,10 +8,11 @@ import pytest
 
 from pencil.errors import PencilError
 from pencil.results.arrays import save_weights
+from pencil.results.distributions import write_distributions
 from pencil.results.documents import write_classes, write_json, write_split
 from pencil.results.folder import RunFolder
 from pencil.results.history import History
-from pencil.results.labels_table import build_labels, write_distributions, write_labels
+from pencil.results.labels_table import build_labels, write_labels
 from pencil.results.read import read_run
 
 

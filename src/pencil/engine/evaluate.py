@@ -1,5 +1,7 @@
 """Predictions of a network over a whole set of examples."""
 
+from collections.abc import Iterator
+
 import numpy as np
 import torch
 from torch import Tensor, nn
@@ -43,6 +45,14 @@ class Evaluator:
             whole = self._shared_outputs(model, starts)
         model.train(was_training)
         return whole
+
+    @torch.no_grad()
+    def blocks(self, model: nn.Module) -> Iterator[tuple[slice, Tensor]]:
+        """Yield the outputs block by block, computed by this process alone."""
+        model.eval()
+        for start in range(0, len(self.inputs), self.batch):
+            outputs = self._outputs(model, start)
+            yield slice(start, start + len(outputs)), outputs
 
     def _outputs(self, model: nn.Module, start: int) -> Tensor:
         inputs = self.prepare(self._raw(start)).to(self.precision.dtype)

@@ -15,7 +15,7 @@ from pencil.engine.feed import Feed
 from pencil.engine.state import State
 from pencil.methods import Method
 from pencil.runtime import ALONE, Precision, Processes
-from pencil.table.dense import Rows, distribution_of
+from pencil.table import Rows, distribution_of
 from pencil.table.rules import apply
 from pencil.types import Batch, Phase
 
@@ -79,7 +79,7 @@ def settle(
     """Move the labels by the phase's rule; return the changed rows and what there is to count."""
     prediction_BC = torch.nan_to_num(logits_BC.softmax(-1))
     changed = apply(phase.rule, rows, gradient_BC, prediction_BC, step, epoch, usable_B)
-    if phase.track_predictions:
+    if phase.track_predictions and "prediction_sum" in rows:
         # What is not finite is no prediction: it must not count in the mean.
         seen_BC = torch.where(usable_B.unsqueeze(-1), prediction_BC, torch.zeros_like(prediction_BC))
         changed["prediction_sum"] = rows["prediction_sum"] + seen_BC

@@ -33,7 +33,7 @@ def _panel(axes: Axes, histories: Mapping[str, History], key: str, phased: Histo
             axes.plot(*zip(*points, strict=True), color=colour, label=name, linewidth=1.8)
     axes.set_title(PANELS[key])
     axes.set_xlabel("epoch")
-    axes.legend(loc="lower right")
+    axes.legend(loc="center right")
 
 
 def shade_phases(axes: Axes, history: History) -> None:

@@ -13,8 +13,7 @@ from pencil.config import PhaseSettings
 from pencil.errors import PencilError
 from pencil.methods._contract import Known, Method, TrainingView
 from pencil.methods._once import within
-from pencil.table import Fixed
-from pencil.table.dense import distribution_of
+from pencil.table import Fixed, distribution_of
 from pencil.types import Batch, Phase, Terms
 
 
@@ -54,7 +53,7 @@ class ConditionalRandomField(Method):
         if not known.num_trusted:
             raise PencilError(
                 "cnn_crf needs a clean subset, labels known to be right, and this data has none; mark examples as "
-                "trusted in the data, or with injected noise give --set data.trusted=0.1 to spare a tenth of the labels."
+                "trusted in the data, or with injected noise give --set data.trusted=0.1 to spare a tenth of them."
             )
 
     def phases(self, settings: Mapping[str, PhaseSettings]) -> tuple[Phase, ...]:

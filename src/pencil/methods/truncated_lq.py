@@ -11,8 +11,7 @@ from pencil.errors import PencilError
 from pencil.losses import generalized_cross_entropy, truncation
 from pencil.methods._contract import Method, TrainingView
 from pencil.methods._once import within
-from pencil.table import Fixed
-from pencil.table.dense import distribution_of
+from pencil.table import Fixed, distribution_of
 from pencil.types import Batch, Phase, Terms
 
 
@@ -65,7 +64,7 @@ def given_distribution(view: TrainingView, num_classes: int) -> Tensor:
     columns = view.columns
     if "given_distribution" in columns:
         return columns["given_distribution"]
-    return distribution_of(columns["given"], num_classes, columns["label_logits"].dtype)
+    return distribution_of(columns["given"], num_classes, columns["weight"].dtype)
 
 
 METHOD = TruncatedGeneralizedCrossEntropy

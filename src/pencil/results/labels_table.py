@@ -1,7 +1,4 @@
-"""labels.parquet and label_distributions.safetensors: what is believed of every example.
-
-Shapes: N examples, C classes.
-"""
+"""labels.parquet: what is believed of every example."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,9 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import ArrayLike, NDArray
-from safetensors import SafetensorError, safe_open
 
-from pencil.results.arrays import read_arrays, write_arrays
 from pencil.results.atomic import write_atomic
 from pencil.results.documents import damaged, missing
 
@@ -38,7 +33,6 @@ SCHEMA = pa.schema(
 """The columns every table has, in this order; `clean` follows where it is known."""
 
 _CLEAN = pa.field("clean", pa.int32())
-_DISTRIBUTIONS = "label_distributions"
 
 
 def build_labels(
@@ -100,31 +94,6 @@ def read_labels(path: Path) -> pa.Table:
     if lacking := [name for name in SCHEMA.names if name not in table.column_names]:
         raise damaged(path, f"it has no column {', '.join(lacking)}")
     return table
-
-
-def write_distributions(path: Path, distributions_NC: NDArray[Any]) -> None:
-    """Write label_distributions.safetensors, in the order of labels.parquet."""
-    write_arrays(path, {_DISTRIBUTIONS: np.asarray(distributions_NC, dtype=np.float32)})
-
-
-def read_distributions(path: Path) -> NDArray[np.float32]:
-    """Read the whole [N, C] array of label distributions."""
-    arrays = read_arrays(path)
-    if _DISTRIBUTIONS not in arrays:
-        raise damaged(path, f"it holds no {_DISTRIBUTIONS}")
-    return arrays[_DISTRIBUTIONS]
-
-
-def read_distribution_rows(path: Path, start: int, stop: int) -> NDArray[np.float32]:
-    """Read the label distributions of some consecutive rows, without reading the others."""
-    try:
-        with safe_open(path, framework="np") as file:
-            rows: NDArray[np.float32] = file.get_slice(_DISTRIBUTIONS)[start:stop]
-    except FileNotFoundError:
-        raise missing(path) from None
-    except (OSError, SafetensorError) as error:
-        raise damaged(path, error) from error
-    return rows
 
 
 def _column(values: Any, kind: pa.DataType) -> pa.Array:

@@ -10,10 +10,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from pencil.results.arrays import Arrays, load_weights
+from pencil.results.distributions import read_distribution_rows, read_distributions
 from pencil.results.documents import read_classes, read_object
 from pencil.results.folder import RunFolder, Status
 from pencil.results.history import History
-from pencil.results.labels_table import read_distribution_rows, read_distributions, read_labels
+from pencil.results.labels_table import read_labels
 
 
 @dataclass(frozen=True)

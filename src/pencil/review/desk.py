@@ -14,7 +14,8 @@ from pencil.errors import PencilError
 from pencil.results.decisions import Action, Decisions, Standing
 from pencil.results.documents import damaged, plain, read_classes
 from pencil.results.folder import RunFolder
-from pencil.results.labels_table import read_distribution_rows, read_labels
+from pencil.results.distributions import read_distribution_rows
+from pencil.results.labels_table import read_labels
 from pencil.review.dataset import Located, read_dataset
 from pencil.review.index import OPEN, SKIPPED, Filter, Index
 from pencil.review.pictures import Pictures
@@ -84,7 +85,8 @@ class Desk:
         found = self.item(int(self.index.ranks[row]))
         if self.kind == "rows":
             found["values"] = self.pictures.values(row)
-        with suppress(PencilError):  # A run of very many classes keeps only the largest; nothing else needs it.
+        # Shown where it is there and sound; no decision depends on it.
+        with suppress(PencilError, IndexError, ValueError, MemoryError):
             found["top"] = self._top(row)
         return found
 
@@ -132,6 +134,8 @@ class Desk:
 
     def _top(self, row: int) -> list[tuple[int, float]]:
         shares = read_distribution_rows(self.folder.label_distributions, row, row + 1)[0]
+        if shares.shape != (len(self.classes),):
+            raise damaged(self.folder.label_distributions, "it has another number of classes")
         return [(int(label), round(float(shares[label]), 4)) for label in np.argsort(-shares, kind="stable")[:TOP]]
 
 

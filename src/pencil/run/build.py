@@ -22,10 +22,14 @@ from pencil.runtime import (
     join_processes,
     use_threads,
 )
-from pencil.table import ExampleTable
+from pencil.table import ExampleTable, TopTable
 
 RESIDENT_SHARE = 0.5
 """Share of the free memory that data may take on the device."""
+
+
+TABLE_SHARE = 0.3
+"""Share of the free memory that a dense example table may take."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +105,7 @@ def _table(plan: Plan, machine: Machine) -> ExampleTable:
 
     given = on_device(train.given)
     assert given is not None
-    return ExampleTable.start(
+    return table_kind(plan, device).start(
         given,
         plan.dataset.num_classes,
         scale=plan.method.label_scale,
@@ -110,6 +114,16 @@ def _table(plan: Plan, machine: Machine) -> ExampleTable:
         clean_N=on_device(train.clean),
         dtype=machine.precision.dtype,
     )
+
+
+def table_kind(plan: Plan, device: torch.device) -> type[ExampleTable]:
+    """Choose the kind of example table: dense where it fits beside everything else."""
+    asked = plan.settings.hardware.table
+    if asked != "auto":
+        return {"dense": ExampleTable, "top": TopTable}[asked]
+    # Labels, averaged predictions, and a checkpoint's copy of both.
+    dense = 4 * len(plan.dataset.train) * plan.dataset.num_classes * torch.finfo(torch.float32).bits // 8
+    return ExampleTable if dense <= TABLE_SHARE * _free_memory(device) else TopTable
 
 
 def _labels(examples: Examples, device: torch.device) -> torch.Tensor:

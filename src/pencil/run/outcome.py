@@ -3,21 +3,22 @@
 Shapes: N examples (training and held-out), C classes.
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+from torch import Tensor
 
 from pencil.data.dataset import Examples, Selection
 from pencil.engine import Engine
-from pencil.engine.evaluate import Evaluator
 from pencil.quality.decide import decide
 from pencil.quality.noise import estimate_noise
 from pencil.quality.score import Scores, score
 from pencil.results import documents, environment, labels_table, summary
 from pencil.results.arrays import write_arrays
+from pencil.results.distributions import write_distributions, write_top
 from pencil.results.folder import RunFolder
 from pencil.run.build import Machine
 from pencil.run.plan import Plan
@@ -26,31 +27,42 @@ from pencil.runtime import device_name
 NEVER = -1
 
 
+DENSE_BYTES = 2 * 2**30
+"""Distributions larger than this are written as their strongest classes."""
+KEPT = 16
+
+
 @dataclass(frozen=True, eq=False)
 class Believed:
-    """What a run believes of its examples, column by column."""
+    """What a run believes of some examples, column by column."""
 
-    distribution: NDArray[np.float32]
-    mean_prediction: NDArray[np.float32]
+    corrected: NDArray[np.int64]
+    confidence: NDArray[np.float64]
+    entropy: NDArray[np.float64]
+    quality: NDArray[np.float64]
     network: NDArray[np.int64]
-    changed_at: NDArray[np.int32]
-    num_changes: NDArray[np.int32]
+    shares: NDArray[np.float32]
+    """[N, C] y^d, or [N, K] of its strongest classes."""
+    classes: NDArray[np.int64]
+    """[N, K] those classes; [N, 0] where all are there."""
 
 
 def write_outcome(
     engine: Engine, plan: Plan, machine: Machine, folder: RunFolder, history: list[dict[str, Any]]
 ) -> None:
     """Write labels, distributions, weights, what prediction needs, and last of all result.json."""
-    # Every process computes its share of the rows; one writes.
-    table, distributions, scores = _label_rows(engine, plan)
     if not machine.processes.leads:
         return
+    table, believed = _label_rows(engine, plan)
     labels_table.write_labels(folder.labels, table)
-    labels_table.write_distributions(folder.label_distributions, distributions)
+    if believed.classes.shape[1]:
+        write_top(folder.label_distributions, believed.classes, believed.shares, plan.dataset.num_classes)
+    else:
+        write_distributions(folder.label_distributions, believed.shares)
     weights = {k: v.detach().cpu().contiguous().numpy() for k, v in engine.state.model.state_dict().items()}
     write_arrays(folder.model, weights)
     write_description(plan, folder)
-    summary.write_summary(folder.result, _summary(engine, plan, machine, history, table, scores))
+    summary.write_summary(folder.result, _summary(engine, plan, machine, history, table))
 
 
 def write_description(plan: Plan, folder: RunFolder) -> None:
@@ -70,65 +82,81 @@ def write_description(plan: Plan, folder: RunFolder) -> None:
     )
 
 
-def _label_rows(engine: Engine, plan: Plan) -> tuple[pa.Table, NDArray[np.float32], Scores]:
+def _label_rows(engine: Engine, plan: Plan) -> tuple[pa.Table, Believed]:
     dataset = plan.dataset
-    sets = [(dataset.train, _trained(engine), "train")]
+    sets = [(dataset.train, _trained(engine, plan), "train")]
     if dataset.held_out is not None:
-        sets.append((dataset.held_out, _held_out(engine, plan), "held-out"))
+        sets.append((dataset.held_out, _held_out(engine, plan, dataset.held_out), "held-out"))
     order = _source_order([examples for examples, _, _ in sets])
 
     def column(values: list[NDArray[Any]]) -> NDArray[Any]:
         return np.concatenate(values)[order]
 
-    believed = Believed(*(column([getattr(b, name) for _, b, _ in sets]) for name in Believed.__dataclass_fields__))
+    believed = Believed(*(column([getattr(b, f.name) for _, b, _ in sets]) for f in fields(Believed)))
     given = column([e.given for e, _, _ in sets])
     trusted = column([np.zeros(len(e), bool) if e.trusted is None else e.trusted for e, _, _ in sets])
-    clean = column([np.full(len(e), -1) if e.clean is None else e.clean for e, _, _ in sets])
-    scores = score(believed.distribution, believed.mean_prediction, given)
+    untouched = len(dataset.held_out or ())
+    columns = engine.state.table.columns
+    scores = Scores(believed.corrected, believed.confidence, believed.entropy, believed.quality)
     table = labels_table.build_labels(
         class_names=dataset.class_names,
         ids=column([e.ids for e, _, _ in sets]),
         given=given,
-        corrected=scores.corrected,
-        confidence=scores.confidence,
-        entropy=scores.entropy,
-        quality=scores.quality,
+        corrected=believed.corrected,
+        confidence=believed.confidence,
+        entropy=believed.entropy,
+        quality=believed.quality,
         network=believed.network,
-        changed_at=believed.changed_at,
-        num_changes=believed.num_changes,
+        changed_at=column([columns["changed_at"].cpu().numpy(), np.full(untouched, NEVER)]),
+        num_changes=column([columns["num_changes"].cpu().numpy(), np.zeros(untouched, dtype=np.int32)]),
         decision=decide(scores, given, trusted=trusted),
         split=column([np.full(len(e), name) for e, _, name in sets]),
-        clean=clean,
+        clean=column([np.full(len(e), -1) if e.clean is None else e.clean for e, _, _ in sets]),
     )
-    return table, believed.distribution, scores
+    return table, believed
 
 
-def _trained(engine: Engine) -> Believed:
-    columns = engine.state.table.columns
-    network = engine.train_evaluator.logits(engine.state.model).softmax(-1)
-    counts = columns["predictions"].clamp(min=1).unsqueeze(-1)
-    tracked = (columns["predictions"] > 0).unsqueeze(-1)
-    mean = (columns["prediction_sum"] / counts).where(tracked, network)
-    return Believed(
-        distribution=engine.state.table.distributions().float().cpu().numpy(),
-        mean_prediction=mean.float().cpu().numpy(),
-        network=network.argmax(-1).cpu().numpy(),
-        changed_at=columns["changed_at"].cpu().numpy(),
-        num_changes=columns["num_changes"].cpu().numpy(),
-    )
+def _trained(engine: Engine, plan: Plan) -> Believed:
+    """Training examples: the learned distribution, weighed with the predictions of the label-learning phase."""
+    table, given = engine.state.table, plan.dataset.train.given
+    blocks = []
+    for rows, outputs in engine.train_evaluator.blocks(engine.state.model):
+        network = outputs.softmax(-1)
+        mean = network
+        if "prediction_sum" in table.columns:
+            count = table.columns["predictions"][rows].unsqueeze(-1)
+            mean = (table.columns["prediction_sum"][rows] / count.clamp(min=1)).where(count > 0, network)
+        blocks.append(_believed(table.distributions(rows), mean, network, given[rows], _cut(plan)))
+    return _joined(blocks)
 
 
-def _held_out(engine: Engine, plan: Plan) -> Believed:
+def _held_out(engine: Engine, plan: Plan, examples: Examples) -> Believed:
     """The network never learned these labels, so its own prediction is what is believed of them."""
-    evaluator: Evaluator = engine.watched["held_out"].evaluator
-    network = evaluator.logits(engine.state.model).softmax(-1).float().cpu().numpy()
-    return Believed(
-        distribution=network,
-        mean_prediction=network,
-        network=network.argmax(-1),
-        changed_at=np.full(len(network), NEVER, dtype=np.int32),
-        num_changes=np.zeros(len(network), dtype=np.int32),
-    )
+    blocks = []
+    for rows, outputs in engine.watched["held_out"].evaluator.blocks(engine.state.model):
+        network = outputs.softmax(-1)
+        blocks.append(_believed(network, network, network, examples.given[rows], _cut(plan)))
+    return _joined(blocks)
+
+
+def _cut(plan: Plan) -> int:
+    """Return how many classes of each distribution are written; 0 for all."""
+    dataset = plan.dataset
+    size = 4 * dataset.num_classes * (len(dataset.train) + len(dataset.held_out or ()))
+    return min(KEPT, dataset.num_classes) if size > DENSE_BYTES else 0
+
+
+def _believed(label: Tensor, mean: Tensor, network: Tensor, given: NDArray[np.int64], kept: int) -> Believed:
+    distribution = label.float().cpu().numpy()
+    scores = score(distribution, mean.float().cpu().numpy(), given)
+    classes = np.argsort(-distribution, axis=1, kind="stable")[:, :kept]
+    shares = np.take_along_axis(distribution, classes, axis=1) if kept else distribution
+    network_class = network.argmax(-1).cpu().numpy()
+    return Believed(scores.corrected, scores.confidence, scores.entropy, scores.quality, network_class, shares, classes)
+
+
+def _joined(blocks: list[Believed]) -> Believed:
+    return Believed(*(np.concatenate([getattr(block, f.name) for block in blocks]) for f in fields(Believed)))
 
 
 def _source_order(sets: list[Examples]) -> NDArray[np.int64]:
@@ -148,13 +176,10 @@ def _summary(
     machine: Machine,
     history: list[dict[str, Any]],
     table: pa.Table,
-    scores: Scores,
 ) -> summary.Summary:
     settings, dataset = plan.settings, plan.dataset
-    given, clean = (
-        np.asarray(table[name].fill_null(-1)) if name in table.column_names else None for name in ("given", "clean")
-    )
-    assert given is not None
+    given, corrected = (np.asarray(table[name].fill_null(-1)) for name in ("given", "corrected"))
+    clean = np.asarray(table["clean"].fill_null(-1)) if "clean" in table.column_names else None
     steady = sum(record["seconds"] for record in history) or 1.0
     return summary.Summary(
         method=settings.method,
@@ -164,9 +189,9 @@ def _summary(
         num_classes=dataset.num_classes,
         test_accuracy=best_and_last(history),
         label_accuracy=_label_accuracy(table, clean),
-        num_changed=int(((scores.corrected != given) & (given >= 0)).sum()),
+        num_changed=int(((corrected != given) & (given >= 0)).sum()),
         num_suspect=sum(d != "keep" for d in table["decision"].to_pylist()),
-        estimated_noise_rate=estimate_noise(given, scores.corrected, dataset.num_classes).rate,
+        estimated_noise_rate=estimate_noise(given, corrected, dataset.num_classes).rate,
         seconds=engine.seconds,
         images_per_second=len(history) * len(dataset.train) / steady,
         environment=environment.environment(

@@ -1,7 +1,20 @@
 """The example table: every per-example value of a run, and the rules by which labels move."""
 
+from pencil.table.columns import Rows, distribution_of
 from pencil.table.dense import ExampleTable
 from pencil.table.initial import initial_label_logits
 from pencil.table.rules import EpochAverage, Fixed, GradientStep, MovingAverage, Rule
+from pencil.table.top import TopTable
 
-__all__ = ["EpochAverage", "ExampleTable", "Fixed", "GradientStep", "MovingAverage", "Rule", "initial_label_logits"]
+__all__ = [
+    "EpochAverage",
+    "ExampleTable",
+    "Fixed",
+    "GradientStep",
+    "MovingAverage",
+    "Rows",
+    "Rule",
+    "TopTable",
+    "distribution_of",
+    "initial_label_logits",
+]

@@ -4,13 +4,10 @@ from collections.abc import Mapping
 
 import torch
 from torch import Tensor
-from torch.nn.functional import one_hot
 
 from pencil.errors import PencilError
+from pencil.table.columns import Rows, distribution_of, narrow_columns
 from pencil.table.initial import initial_label_logits
-
-Rows = dict[str, Tensor]
-NEVER = -1
 
 
 class ExampleTable:
@@ -37,25 +34,13 @@ class ExampleTable:
         dtype: torch.dtype = torch.float32,
     ) -> "ExampleTable":
         """Make the table of a new run from the given labels."""
-        n, device = len(given_N), given_N.device
         hard_NC = distribution_of(given_N, num_classes, dtype)
         shown_NC = hard_NC if distribution_NC is None else distribution_NC.to(dtype)
-        columns = {
-            "label_logits": initial_label_logits(shown_NC, scale),
-            "given": given_N.to(torch.int32),
-            "labelled": shown_NC.sum(-1) > 0,
-            "locked": torch.zeros(n, dtype=torch.bool, device=device) if trusted_N is None else trusted_N,
-            "anchor": torch.ones(n, dtype=dtype, device=device),
-            "weight": torch.ones(n, dtype=dtype, device=device),
-            "prediction_sum": torch.zeros(n, num_classes, dtype=dtype, device=device),
-            "predictions": torch.zeros(n, dtype=torch.int32, device=device),
-            "changed_at": torch.full((n,), NEVER, dtype=torch.int32, device=device),
-            "num_changes": torch.zeros(n, dtype=torch.int32, device=device),
-        }
+        columns = narrow_columns(given_N, shown_NC.sum(-1) > 0, trusted_N=trusted_N, clean_N=clean_N, dtype=dtype)
+        columns["label_logits"] = initial_label_logits(shown_NC, scale)
+        columns["prediction_sum"] = torch.zeros_like(columns["label_logits"])
         if distribution_NC is not None:
             columns["given_distribution"] = shown_NC
-        if clean_N is not None:
-            columns["clean"] = clean_N.to(torch.int32)
         return cls(columns)
 
     def __len__(self) -> int:
@@ -64,6 +49,11 @@ class ExampleTable:
     @property
     def num_classes(self) -> int:
         return self.columns["label_logits"].shape[1]
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Type of the labels' numbers."""
+        return self.columns["weight"].dtype
 
     def gather(self, index_B: Tensor) -> Rows:
         """Return the rows of these examples, column by column."""
@@ -80,9 +70,9 @@ class ExampleTable:
             device = self.columns["given"].device
             self.columns[name] = torch.zeros(len(self), *shape, dtype=dtype, device=device)
 
-    def distributions(self) -> Tensor:
-        """Return y^d for every example."""
-        return self.columns["label_logits"].softmax(-1)
+    def distributions(self, rows: slice = slice(None)) -> Tensor:
+        """Return y^d of all examples, or of a slice of them."""
+        return self.columns["label_logits"][rows].softmax(-1)
 
     def state(self) -> dict[str, Tensor]:
         """Return all columns, for a checkpoint."""
@@ -101,9 +91,3 @@ class ExampleTable:
                 )
             else:
                 here.copy_(saved)
-
-
-def distribution_of(given_B: Tensor, num_classes: int, dtype: torch.dtype) -> Tensor:
-    """Return labels as one-hot rows, all zeros for −1."""
-    hot_BC = one_hot(given_B.clamp(min=0).long(), num_classes).to(dtype)
-    return hot_BC * (given_B >= 0).unsqueeze(-1)

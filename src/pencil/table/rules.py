@@ -9,7 +9,9 @@ from typing import ClassVar, Protocol
 import torch
 from torch import Tensor
 
-from pencil.table.dense import ExampleTable, Rows
+from pencil.errors import PencilError
+from pencil.table.columns import Rows
+from pencil.table.dense import ExampleTable
 
 
 class Rule(Protocol):
@@ -75,7 +77,9 @@ class EpochAverage(_Plain):
     moving: bool = True
 
     def prepare(self, table: ExampleTable) -> None:
-        table.ensure("recent", (self.last, table.num_classes), table.columns["label_logits"].dtype)
+        if "label_logits" not in table.columns:
+            raise PencilError("averaging over epochs keeps dense predictions; use --set hardware.table=dense.")
+        table.ensure("recent", (self.last, table.num_classes), table.dtype)
         table.ensure("recent_count", (), torch.int32)
 
     def update(self, rows: Rows, gradient_BC: Tensor, prediction_BC: Tensor, step: Tensor) -> Rows:

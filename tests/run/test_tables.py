@@ -1,0 +1,64 @@
+"""A whole run with each kind of table."""
+
+import numpy as np
+import pytest
+
+import pencil
+from pencil.run import outcome
+from pencil.run.plan import Plan
+
+
+def _hundred_classes() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    centres = rng.normal(size=(100, 16)).astype(np.float32) * 3
+    clean = np.repeat(np.arange(100), 12)
+    x = centres[clean] + rng.normal(size=(1200, 16)).astype(np.float32)
+    given = np.where(rng.random(1200) < 0.3, rng.integers(0, 100, 1200), clean)
+    return x, given, clean
+
+
+@pytest.mark.slow
+def test_the_strongest_classes_correct_as_many_labels_as_all_of_them() -> None:
+    x, given, clean = _hundred_classes()
+    dataset = pencil.data.from_arrays(x, given, clean=clean)
+    results = {
+        table: pencil.fit(
+            dataset, epochs=[12, 26, 6], settings={"hardware": {"table": table, "threads": 1}}, held_out=0.0
+        )
+        for table in ("dense", "top")
+    }
+    accuracy = {table: result.summary["label_accuracy"] for table, result in results.items()}
+    assert accuracy["dense"]["corrected"] > accuracy["dense"]["given"] + 15
+    assert abs(accuracy["dense"]["corrected"] - accuracy["top"]["corrected"]) <= 0.5
+
+
+def test_large_distributions_are_written_as_their_strongest_classes(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, given, _ = _hundred_classes()
+    settings = {"hardware": {"table": "top", "threads": 1}}
+    plain = pencil.fit(x, given, epochs=[1, 1, 0], settings=settings)
+    monkeypatch.setattr(outcome, "DENSE_BYTES", 1000)
+    cut = pencil.fit(x, given, epochs=[1, 1, 0], settings=settings)
+    assert cut.label_distributions.shape == plain.label_distributions.shape == (1200, 100)
+    # Held-out examples have the network's prediction, whose tail is cut; learned labels have sixteen classes anyway.
+    learned = np.asarray(cut.labels["split"]) == "train"
+    assert np.allclose(cut.label_distributions[learned], plain.label_distributions[learned], atol=1e-5)
+    assert np.allclose(cut.label_distributions.max(1), plain.label_distributions.max(1))
+    assert cut.labels.equals(plain.labels)
+
+
+def test_a_dense_table_is_chosen_where_it_fits(monkeypatch: pytest.MonkeyPatch) -> None:
+    from pencil.run import build
+    from pencil.table import ExampleTable, TopTable
+
+    x, given, _ = _hundred_classes()
+    planned: Plan = build_plan(x, given)
+    device = build.choose_machine(planned.settings.hardware).device
+    assert build.table_kind(planned, device) is ExampleTable
+    monkeypatch.setattr(build, "_free_memory", lambda device: 1_000_000)
+    assert build.table_kind(planned, device) is TopTable
+
+
+def build_plan(x: np.ndarray, given: np.ndarray) -> Plan:
+    from pencil.run import plan
+
+    return plan((x, given), {"hardware": {"threads": 1}})
