@@ -226,3 +226,20 @@ def test_says_what_it_is(name: str) -> None:
     assert set(kind.phase_schedules) <= set(kind.phase_names)
     with pytest.raises(Exception, match="no setting"):
         methods.create(name, {**planned.settings.options, "no_such_option": 1}, C)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_the_loss_is_one_graph(name: str) -> None:
+    """No value is read and no branch is taken on the way, so that the step can be compiled and captured on a GPU."""
+    planned, engine, _, _ = trained(name, "hard")
+    method = engine.state.method
+    for phase in planned.phases:
+        batch = extreme_batch(phase.name)
+
+        def total(logits: Tensor, label_logits: Tensor, batch: Batch = batch) -> Tensor:
+            terms = method.loss(replace(batch, logits=logits, label_logits=label_logits))
+            return sum(terms.parts.values(), torch.zeros(16)).sum() + sum(terms.whole_batch.values())
+
+        torch._dynamo.reset()
+        traced = torch.compile(total, backend="eager", fullgraph=True)
+        torch.testing.assert_close(traced(batch.logits, batch.label_logits), total(batch.logits, batch.label_logits))
