@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import typer
 
+from pencil.cli.bench import bench
 from pencil.cli.demo import demo
 from pencil.cli.failure import one_line
 from pencil.cli.labels import labels
@@ -42,6 +43,7 @@ app.command(rich_help_panel="Use a run")(review)
 app.command(rich_help_panel="Use a run")(labels)
 app.command(rich_help_panel="Use a run")(predict)
 app.command(rich_help_panel="Many runs")(sweep)
+app.command(rich_help_panel="Look up")(bench)
 app.command(rich_help_panel="Many runs")(reproduce)
 app.command("list", rich_help_panel="Look up")(list_names)
 

@@ -1,0 +1,5 @@
+"""Benchmarks of the engine: what runs against what, in one process, as ratios."""
+
+from pencil.bench.suite import Report, run_suite
+
+__all__ = ["Report", "run_suite"]

@@ -1,0 +1,85 @@
+"""Runs the real engine for a while and measures it."""
+
+import time
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pencil import data
+from pencil.bench.plain import synchronise
+from pencil.config import merge
+from pencil.data import Dataset
+from pencil.run.build import build_engine, choose_machine
+from pencil.run.plan import Plan, plan
+
+
+def random_images(count: int, classes: int, side: int) -> Dataset:
+    """Return a dataset of noise, which costs as much to train on as any other."""
+    rng = np.random.default_rng(0)
+    images = rng.integers(0, 256, (count, side, side, 3), dtype=np.uint8)
+    ids = np.arange(count).astype(str)
+    return data.from_arrays(
+        images, rng.integers(0, classes, count), ids=ids, class_names=[f"{c}" for c in range(classes)]
+    )
+
+
+class _Enough(Exception):
+    """The time is up."""
+
+
+class Runner:
+    """One configuration of the engine, run in slices of time so that several can take turns."""
+
+    def __init__(self, dataset: Dataset, settings: dict[str, Any], *, phase: str) -> None:
+        started = time.perf_counter()
+        quiet = {"data": {"held_out": 0.0}, "recipe": "paper/cifar10-symmetric-50"}
+        planned = plan(dataset, merge(quiet, settings))
+        self.machine = choose_machine(planned.settings.hardware)
+        self.engine, self.notes = build_engine(_endless(planned, phase), self.machine)
+        self.first_step = 0.0
+        self._run(0.0)
+        self.first_step = time.perf_counter() - started
+
+    def run(self, seconds: float) -> float:
+        """Train for a while and return the images per second."""
+        return self._run(seconds)
+
+    def _run(self, seconds: float) -> float:
+        synchronise(self.machine.device)
+        self.until, self.steps, started = time.perf_counter() + seconds, 0, time.perf_counter()
+        try:
+            self.engine.train(self)
+        except _Enough:
+            pass
+        synchronise(self.machine.device)
+        return self.steps * self.engine.batch_size / (time.perf_counter() - started)
+
+    def stepped(self, epoch: int, step: int, steps: int) -> None:
+        self.steps += 1
+        # A queue of steps runs ahead of the device; looking at the clock only now and then keeps it filled.
+        if self.first_step and self.steps % 20 and self.machine.device.type == "cuda":
+            return
+        if time.perf_counter() >= self.until:
+            raise _Enough
+
+    def epoch_done(self, record: dict[str, Any]) -> None:
+        """Nothing is kept."""
+
+    def checkpoint_due(self, *, phase_end: bool) -> bool:
+        return False
+
+    def save(self, tensors: dict[str, NDArray[np.generic]], meta: dict[str, Any]) -> None:
+        """Nothing is kept."""
+
+    def stop_requested(self) -> bool:
+        return False
+
+    def note(self, line: str) -> None:
+        self.notes.append(line)
+
+
+def _endless(planned: Plan, phase: str) -> Plan:
+    chosen = next(p for p in planned.phases if p.name == phase)
+    return replace(planned, phases=(replace(chosen, epochs=1_000_000),))

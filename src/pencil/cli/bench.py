@@ -1,0 +1,56 @@
+"""`pencil bench`: how fast this machine trains, as ratios within one run."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pencil.cli.failure import guarded
+
+
+@guarded
+def bench(
+    backbone: Annotated[str | None, typer.Option(help="The network; chosen by the device otherwise.")] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1.")] = "auto",
+    batch_size: Annotated[int, typer.Option(help="Examples in a batch.", min=4)] = 128,
+    seconds: Annotated[float, typer.Option(help="Length of one turn.", min=0.1)] = 2.0,
+    record: Annotated[Path | None, typer.Option(help="Also write the figures to this JSON file.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Show the figures as JSON on stdout.")] = False,
+) -> None:
+    """Measure the engine: against a plain loop, label learning against cross entropy, batch sizes, time to start.
+
+    \b
+      pencil bench
+      pencil bench --backbone resnet34 --record reference/bench/resnet34.json
+
+    What is compared takes turns in one process, so the ratios mean something on a busy machine too.
+    """
+    from pencil.bench import run_suite
+    from pencil.results.documents import write_json
+    from pencil.runtime import choose_device
+
+    where = choose_device(device)
+    name = backbone or ("preact_resnet32" if where.type == "cuda" else "small_cnn")
+    report = run_suite(
+        name, device=device, batch_size=batch_size, slice_seconds=seconds, tell=lambda line: typer.echo(line, err=True)
+    )
+    figures = report.record()
+    if record is not None:
+        write_json(record, figures)
+    if as_json:
+        typer.echo(json.dumps(figures, indent=2, ensure_ascii=False))
+        return
+    typer.echo(f"{name} on {report.device}, batches of {batch_size}")
+    for line in report.notes:
+        typer.echo(f"  {line}")
+    for title, group, form in (
+        ("images per second", report.rates, "{:,.0f}"),
+        ("ratios", report.ratios, "{:.3f}"),
+        ("seconds", report.seconds, "{:.1f}"),
+        ("megabytes", report.megabytes, "{:,.0f}"),
+    ):
+        if group:
+            typer.echo(f"\n{title}")
+        for what, value in group.items():
+            typer.echo(f"  {what:<40} {form.format(value):>12}")
