@@ -62,6 +62,8 @@ def test_a_finished_run_without_a_record_gets_one(pencil: Command, place: Path) 
     assert _records(place / "out/reference") == dict([found])
     code, _, err = pencil(*asked, "--force", "--set", "optimizer.batch_size=32")
     assert code == 2 and "started with other settings (optimizer.batch_size)" in err
+    code, _, err = pencil("reproduce", "figure2", "--dataset", "digits", "--epochs", 3, "--out", "out", "--force")
+    assert code == 2 and "started with other settings (backbone_options.hidden)" in err
 
 
 @pytest.mark.slow

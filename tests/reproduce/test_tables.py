@@ -82,6 +82,8 @@ def test_another_dataset_is_said_not_to_be_the_papers(record: Make) -> None:
 def test_a_method_that_the_paper_has_not_gets_a_row(record: Make) -> None:
     rows = _rows("table3", [record(system="Mine", title="Mine", method="mine.py:Mine")])
     assert {row["paper"] for row in rows if row["system"] == "Mine"} == {""}
+    rows = _rows("table3", [record(system="Mine", method="mine.py:Mine", extra_information=True)])
+    assert {row["uses_extra_information"] for row in rows if row["system"] == "Mine"} == {"yes"}
 
 
 def test_runs_tell_hardware_and_time(record: Make) -> None:

@@ -65,7 +65,8 @@ def compare(study: Study, records: Sequence[Record]) -> list[Line]:
     for record in records:
         name = record["system"]
         if name not in listed:
-            listed[name] = System(name, str(record.get("title") or name), str(record["method"]))
+            title, starred = str(record.get("title") or name), bool(record.get("extra_information"))
+            listed[name] = System(name, title, str(record["method"]), starred=starred)
     return [_line(study, system, [r for r in records if r["system"] == system.name]) for system in listed.values()]
 
 

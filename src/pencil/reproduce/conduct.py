@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from pencil import data
-from pencil.config import from_document, read_toml
-from pencil.config.settings import DataSettings
+from pencil.config import DataSettings, from_document, read_toml, to_document
 from pencil.errors import PencilError
 from pencil.reproduce.figures import needs_series
 from pencil.reproduce.record import is_recorded, write_record
@@ -65,7 +64,10 @@ def _refuse_other_run(trial: Trial, out: Path) -> None:
     """A run of other settings in the same place must not pass for this trial."""
     config = trial.folder(out) / "config.toml"
     if config.is_file():
-        other = differing(from_document(read_toml(config)), trial.document)
+        saved, wanted = from_document(read_toml(config)), trial.settings
+        # Both ways: what only one of the two sets makes another run as well.
+        found = {*differing(saved, to_document(wanted)), *differing(wanted, to_document(saved))} - {"data.root"}
+        other = sorted(found - ({"backbone"} if not wanted.backbone else set()))
         if other:
             raise PencilError(
                 f"the run in {trial.folder(out)} was started with other settings ({', '.join(other)}); give another "

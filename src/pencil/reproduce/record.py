@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from pencil import methods
 from pencil.config import read_toml
 from pencil.errors import PencilError
 from pencil.reproduce.trial import Trial
@@ -37,12 +38,15 @@ def write_record(trial: Trial, out: Path, reference: Path, *, series: bool) -> P
 
 def _description(trial: Trial, config: Mapping[str, Any]) -> Record:
     """What the record says beyond result.json; lengths and names are those that the run itself resolved."""
+    # The folder of a user's own method means nothing on another machine: its file's name is kept.
     phases = {name: int(phase["epochs"]) for name, phase in config["phases"].items()}
     return {
         "study": trial.study.name,
         "cell": trial.cell.name,
         "system": trial.system.name,
         "title": trial.system.title,
+        "method": Path(trial.system.method).name,
+        "extra_information": bool(trial.system.starred or methods.kind(trial.system.method).extra_information),
         "noise": trial.cell.noise,
         "recipe": str(config["recipe"]),
         "backbone": str(config["backbone"]),
@@ -56,7 +60,7 @@ def _description(trial: Trial, config: Mapping[str, Any]) -> Record:
 def command(trial: Trial) -> str:
     """Return the command that repeats the run; where its data and weights lie is for the reader to add."""
     asked = trial.asked
-    words = ["pencil", "train", trial.dataset, "--method", asked["method"], "--recipe", asked["recipe"]]
+    words = ["pencil", "train", trial.dataset, "--method", Path(asked["method"]).name, "--recipe", asked["recipe"]]
     if asked.get("backbone"):
         words += ["--backbone", asked["backbone"]]
     if trial.cell.noise:
@@ -92,6 +96,8 @@ def is_recorded(trial: Trial, reference: Path) -> bool:
     asked = {"dataset": trial.dataset, "recipe": trial.document["recipe"], "epochs": trial.epochs, "noise": cell.noise}
     asked |= {"backbone": trial.document["backbone"]} if trial.document.get("backbone") else {}
     other = [name for name, value in asked.items() if record.get(name) != value]
+    options = trial.asked.get("options", {})
+    other += [f"options.{name}" for name, value in options.items() if record.get("options", {}).get(name) != value]
     if other:
         raise PencilError(
             f"{path} was made with other settings ({', '.join(other)}); give another folder with --reference, or "

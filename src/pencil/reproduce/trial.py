@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from pencil import methods, recipes
-from pencil.config import merge
+from pencil.config import Settings, from_document, merge
 from pencil.errors import PencilError, did_you_mean
 from pencil.reproduce.lengths import stretched
 from pencil.reproduce.study import FACTS, SYSTEMS, Cell, Study, System
+from pencil.run.plan import one_spelling
 from pencil.run.queue import Job
 
 QUICK_EPOCHS = 48
@@ -49,6 +50,8 @@ class Trial:
     """The run's settings beside its recipe, in the shape of config.toml."""
     phases: Mapping[str, int]
     """Epochs of each phase."""
+    recipe: Mapping[str, Any]
+    """What the recipe sets for the method."""
     shorter: Mapping[str, Any] = field(default_factory=dict)
     """The recipe's phases and schedules at another length than its own."""
 
@@ -56,6 +59,11 @@ class Trial:
     def document(self) -> Mapping[str, Any]:
         """All settings that the run is given."""
         return merge(self.shorter, self.asked)
+
+    @property
+    def settings(self) -> Settings:
+        """The run's settings, the recipe's included."""
+        return from_document(one_spelling(merge(self.recipe, self.document), self.document))
 
     @property
     def name(self) -> str:
@@ -136,10 +144,11 @@ def _trial(study: Study, system: System, cell: Cell, seed: int, wanted: Wanted) 
     lengths = {name: int(phase["epochs"]) for name, phase in recipe["phases"].items()}
     total = wanted.epochs or (min(QUICK_EPOCHS, sum(lengths.values())) if wanted.quick else 0)
     if not total:
-        return Trial(study, system, cell, seed, asked, lengths)
+        return Trial(study, system, cell, seed, asked, lengths, recipe)
     shorter = stretched(recipe, kind.phase_schedules, total)
     counts = {name: int(phase["epochs"]) for name, phase in shorter["phases"].items()}
-    return Trial(study, system, cell, seed, {k: v for k, v in asked.items() if k != "phases"}, counts, shorter)
+    rest = {name: value for name, value in asked.items() if name != "phases"}
+    return Trial(study, system, cell, seed, rest, counts, recipe, shorter)
 
 
 def _asked(study: Study, system: System, cell: Cell, seed: int, wanted: Wanted) -> dict[str, Any]:
