@@ -1,5 +1,6 @@
 """Runs the real engine for a while and measures it."""
 
+import contextlib
 import time
 from dataclasses import replace
 from typing import Any
@@ -49,10 +50,8 @@ class Runner:
     def _run(self, seconds: float) -> float:
         synchronise(self.machine.device)
         self.until, self.steps, started = time.perf_counter() + seconds, 0, time.perf_counter()
-        try:
+        with contextlib.suppress(_Enough):
             self.engine.train(self)
-        except _Enough:
-            pass
         synchronise(self.machine.device)
         return self.steps * self.engine.batch_size / (time.perf_counter() - started)
 

@@ -24,7 +24,7 @@ def write_distributions(path: Path, distributions_NC: NDArray[Any]) -> None:
 
 def write_top(path: Path, classes_NK: NDArray[Any], probabilities_NK: NDArray[Any], num_classes: int) -> None:
     """Write the strongest classes of each example."""
-    arrays = {
+    arrays: dict[str, NDArray[Any]] = {
         CLASSES: np.asarray(classes_NK, dtype=np.int32),
         PROBABILITIES: np.asarray(probabilities_NK, dtype=np.float32),
         COUNT: np.array([num_classes], dtype=np.int64),

@@ -1,0 +1,60 @@
+"""The benchmark runs everywhere and reports ratios; how fast it is, is no test's business."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+from pencil.bench.plain import PlainLoop
+from pencil.bench.runner import Runner, random_images
+from pencil.bench.suite import take_turns
+from pencil.cli import run
+
+QUICK = ("bench", "--backbone", "mlp", "--device", "cpu", "--batch-size", "16", "--seconds", "0.1")
+
+
+def test_figures_are_shown_and_recorded(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    record = tmp_path / "mlp.json"
+    assert run([*QUICK, "--record", str(record), "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert shown == json.loads(record.read_text())
+    assert shown["backbone"] == "mlp" and shown["environment"]["device"].startswith("CPU")
+    assert shown["images_per_second"] == shown["rates"]["PENCIL label learning"] > 0
+    names = ("engine against plain loop", "label learning against cross entropy", "four times as many examples")
+    assert all(shown["ratios"][name] > 0 for name in names)
+
+
+def test_turns_are_taken_in_order_and_the_median_counts() -> None:
+    calls: list[str] = []
+    rates = iter([1.0, 10.0, 3.0, 30.0, 2.0, 20.0])
+
+    def runner(name: str) -> Callable[[float], float]:
+        def turn(seconds: float) -> float:
+            calls.append(name)
+            return next(rates)
+
+        return turn
+
+    found = take_turns({"a": runner("a"), "b": runner("b")}, 0.0, lambda line: None)
+    assert calls == ["a", "b"] * 3
+    assert found == {"a": 2.0, "b": 20.0}
+
+
+def test_a_runner_goes_on_where_its_last_turn_ended() -> None:
+    runner = Runner(random_images(64, 3, 8), {"backbone": "mlp", "optimizer": {"batch_size": 16}}, phase="labels")
+    before = runner.engine.state.clock.step.item() + 4 * runner.engine.epoch
+    assert runner.run(0.05) > 0
+    assert runner.engine.state.clock.step.item() + 4 * runner.engine.epoch > before
+
+
+def test_the_plain_loop_moves_labels_and_network() -> None:
+    runner = Runner(random_images(64, 3, 8), {"backbone": "mlp"}, phase="labels")
+    network = runner.engine.new_network()
+    images = torch.randint(0, 256, (64, 8, 8, 3), dtype=torch.uint8)
+    loop = PlainLoop(network, runner.engine.prepare, images, torch.zeros(64, dtype=torch.int64), 3)
+    before = loop.labels_NC.clone(), [p.clone() for p in network.parameters()]
+    assert loop.run(0.05, 16) > 0
+    assert not torch.equal(before[0], loop.labels_NC)
+    assert not all(torch.equal(a, b) for a, b in zip(before[1], network.parameters(), strict=True))
