@@ -19,7 +19,7 @@ from pencil.results.folder import RunFolder
 KILLED = """
 import os, signal, sqlite3, sys
 connection = sqlite3.connect(sys.argv[1], isolation_level=None)
-connection.execute("PRAGMA journal_mode = TRUNCATE").fetchone()
+connection.execute("PRAGMA journal_mode = PERSIST").fetchone()
 connection.execute("PRAGMA synchronous = FULL")
 connection.execute("PRAGMA cache_size = 1")
 connection.execute("BEGIN IMMEDIATE")
@@ -102,7 +102,7 @@ def test_the_file_is_synced_at_every_commit(path: Path) -> None:
     with Decisions(path) as store:
         full = 2
         assert store._connection.execute("PRAGMA synchronous").fetchone() == (full,)
-        assert store._connection.execute("PRAGMA journal_mode").fetchone() == ("truncate",)
+        assert store._connection.execute("PRAGMA journal_mode").fetchone() == ("persist",)
 
 
 def test_a_torn_write_is_rolled_back(path: Path) -> None:

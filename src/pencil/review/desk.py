@@ -11,10 +11,11 @@ import numpy as np
 
 from pencil.config import from_document, read_toml
 from pencil.errors import PencilError
+from pencil.quality.decide import count
 from pencil.results.decisions import Action, Decisions, Standing
+from pencil.results.distributions import read_distribution_rows
 from pencil.results.documents import damaged, plain, read_classes
 from pencil.results.folder import RunFolder
-from pencil.results.distributions import read_distribution_rows
 from pencil.results.labels_table import read_labels
 from pencil.review.dataset import Located, read_dataset
 from pencil.review.index import OPEN, SKIPPED, Filter, Index
@@ -34,6 +35,7 @@ class Desk:
     def __init__(self, folder: RunFolder, classes: tuple[str, ...], pictures: Pictures, kind: str) -> None:
         self.folder, self.classes, self.pictures, self.kind = folder, classes, pictures, kind
         self.index = Index(read_labels(folder.labels), len(classes), folder)
+        self._pairs, self._counts = self.index.pairs(8), count(self.index.decision)
         self._guard = threading.Lock()
         self._store = Decisions(folder.decisions)
         self._standing = Standing()
@@ -50,8 +52,8 @@ class Desk:
             "run": self.folder.path.resolve().name,
             "classes": self.classes,
             "kind": self.kind,
-            "pairs": self.index.pairs(8),
-            "decisions": {name: int((self.index.decision == name).sum()) for name in ("keep", "relabel", "review")},
+            "pairs": self._pairs,
+            "decisions": self._counts,
             **self.progress(),
         }
 

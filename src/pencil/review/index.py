@@ -88,10 +88,12 @@ class Index:
     def pairs(self, most: int) -> list[tuple[int, int, int]]:
         """Return the commonest pairs of given and suggested class among suspects, with their numbers."""
         chosen = self.suspects & (self.given >= 0) & (self.given != self.corrected)
-        both = np.stack([self.given[chosen], self.corrected[chosen]], axis=1)
-        pairs, counts = np.unique(both, axis=0, return_counts=True)
+        base = int(self.corrected.max(initial=0)) + 1
+        pairs, counts = np.unique(
+            self.given[chosen].astype(np.int64) * base + self.corrected[chosen], return_counts=True
+        )
         order = np.argsort(-counts, kind="stable")[:most]
-        return [(int(pairs[at][0]), int(pairs[at][1]), int(counts[at])) for at in order]
+        return [(*divmod(int(pairs[at]), base), int(counts[at])) for at in order]
 
     def _fixed(self, wanted: Filter) -> Mask:
         """Answer the part of a filter that no decision changes; asked again for every page, so remembered."""

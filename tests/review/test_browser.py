@@ -1,0 +1,163 @@
+"""A person with a keyboard: train, review, undo, close, apply; and names that would like to be HTML."""
+
+import csv
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pencil.results.decisions import read_standing
+
+from .conftest import SOURCE_TREE, serving
+from .test_attacks import HOSTILE, IDS
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed; pip install playwright")
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+CHROMIUM = next((found for name in NAMES if (found := shutil.which(name))), "")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not CHROMIUM, reason="there is no Chromium; install it, e.g. apt-get install chromium"),
+]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with sync_api.sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def troubles() -> Iterator[list[str]]:
+    """What went wrong in a page: errors, violations of the policy, dialogs that a script opened."""
+    found: list[str] = []
+    yield found
+    assert found == []
+
+
+def opened(browser: Any, address: str, troubles: list[str]) -> Any:
+    page = browser.new_context(viewport={"width": 1280, "height": 800}).new_page()
+    page.set_default_timeout(10_000)
+    page.on("pageerror", lambda error: troubles.append(str(error)))
+    page.on("console", lambda message: troubles.append(message.text) if message.type == "error" else None)
+    page.on("dialog", lambda dialog: (troubles.append(dialog.message), dialog.dismiss()))
+    page.goto(address)
+    page.wait_for_selector(".card")
+    return page
+
+
+def pencil(*arguments: object, place: Path) -> None:
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(SOURCE_TREE), *sys.path])}
+    command = [sys.executable, "-m", "pencil", *(str(argument) for argument in arguments)]
+    subprocess.run(command, cwd=place, env=environment, check=True, capture_output=True)
+
+
+def shows(page: Any, place: str, text: "str | re.Pattern[str]") -> None:
+    """Wait for a text; the policy of the page forbids the usual way of asking by a script."""
+    sync_api.expect(page.locator(place)).to_have_text(text, timeout=10_000)
+
+
+def said(page: Any, text: str) -> None:
+    """Wait until the page counts that much as decided, and all of it as saved."""
+    shows(page, "#counts", re.compile(f"^{text}"))
+    shows(page, "#saved", "All saved")
+
+
+def test_train_review_undo_close_apply(browser: Any, tmp_path: Path, troubles: list[str]) -> None:
+    quick = ("--backbone", "mlp", "--epochs", "1,1,1", "--set", "hardware.threads=1", "-q")
+    pencil("train", "digits", "--noise", "symmetric:0.4", "--out", "run", *quick, place=tmp_path)
+    run = tmp_path / "run"
+    with serving(run) as server:
+        page = opened(browser, server.address, troubles)
+        assert "token" not in page.url
+        items = server.client.get("/api/page?status=open")["items"][:5]
+        for number, key in enumerate(("a", "k"), start=1):
+            page.keyboard.press(key)
+            said(page, f"{number} of ")
+        page.keyboard.press("s")
+        shows(page, "#counts", re.compile("1 skipped$"))
+        page.keyboard.press("Enter")  # The fourth, in the single view; its digit is its key.
+        page.wait_for_selector("#single h2")
+        assert page.inner_text("#single h2") == items[3]["id"]
+        other = next(c for c in range(10) if c not in (items[3]["given"], items[3]["corrected"]))
+        page.keyboard.press(str(other))
+        said(page, "3 of ")
+        page.keyboard.press("c")
+        page.keyboard.type("9")
+        page.keyboard.press("Enter")
+        said(page, "4 of ")
+        page.keyboard.press("u")
+        said(page, "3 of ")
+        assert page.inner_text("#single h2") == items[4]["id"] and page.inner_text("#single .badge") == "to do"
+        page.reload()
+        page.wait_for_selector("#single h2")
+        assert page.inner_text("#single h2") == items[4]["id"]
+        second = opened(browser, server.address, troubles)
+        said(second, "3 of ")
+        second.keyboard.press("a")
+        # The first browser sees what the second decided.
+        said(page, "4 of ")
+        page.context.close()
+        second.context.close()
+    wanted = {
+        items[0]["id"]: items[0]["corrected"], items[1]["id"]: items[1]["given"], items[3]["id"]: other,
+        items[4]["id"]: items[4]["corrected"],
+    }  # fmt: skip
+    assert read_standing(run / "decisions.sqlite").labels() == wanted
+    pencil("labels", "run", "--apply", "--out", "final.csv", place=tmp_path)
+    final = {row["id"]: row for row in csv.DictReader((tmp_path / "final.csv").open())}
+    assert {name for name, row in final.items() if row["source"] == "reviewed"} == set(wanted)
+    assert all(int(final[name]["final"]) == label for name, label in wanted.items())
+
+
+def test_hostile_names_stay_texts(browser: Any, make: Callable[..., Path], troubles: list[str]) -> None:
+    with serving(make(classes=HOSTILE, ids=IDS)) as server:
+        page = opened(browser, server.address, troubles)
+        assert HOSTILE[0] in page.inner_text(".card .pair") and page.locator("img[src='x'], svg").count() == 0
+        page.keyboard.press("g")
+        page.wait_for_selector(".top li")
+        assert page.inner_text("#single h2") in IDS and HOSTILE[1] in page.inner_text(".top")
+        page.keyboard.press("c")
+        assert HOSTILE[0] in page.inner_text("#options")
+        page.keyboard.press("Escape")
+        assert page.locator("img[src='x'], script:not([src]), svg").count() == 0
+        page.context.close()
+
+
+def test_a_decision_waits_for_a_server_that_is_away(browser: Any, make: Callable[..., Path]) -> None:
+    with serving(make()) as server:
+        page = opened(browser, server.address, [])
+        page.context.set_offline(True)
+        page.keyboard.press("a")
+        shows(page, "#trouble", re.compile("Not saved yet"))
+        assert page.inner_text("#saved") == "Saving 1…" and page.inner_text(".card .badge >> nth=0").startswith("…")
+        page.context.set_offline(False)
+        said(page, "1 of 10")
+        assert page.inner_text(".card .badge >> nth=0").startswith("✓")
+        page.context.close()
+
+
+def test_filters_and_pages_by_hand(browser: Any, make: Callable[..., Path], troubles: list[str]) -> None:
+    with serving(make(count=600)) as server:
+        page = opened(browser, server.address, troubles)
+        assert page.inner_text("#place") == "1–60 of 200"
+        page.keyboard.press("]")
+        shows(page, "#place", "61–120 of 200")
+        page.keyboard.press("/")
+        page.keyboard.type("00003")
+        shows(page, "#place", "1–1 of 1")
+        page.select_option("#filters [name=decision]", "any")
+        page.click("text=Reset")
+        page.click("#pairs button >> nth=0")
+        shows(page, "#place", "1–60 of 200")
+        page.reload()
+        page.wait_for_selector(".card")
+        assert page.get_attribute("#pairs button >> nth=0", "aria-pressed") == "true"
+        page.context.close()
