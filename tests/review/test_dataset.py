@@ -8,8 +8,8 @@ import pytest
 
 from pencil.config import DataSettings
 from pencil.data import from_arrays
+from pencil.data.located import Located, read_dataset
 from pencil.errors import PencilError
-from pencil.review.dataset import Located, read_dataset
 from pencil.review.desk import open_desk
 
 MARKER = """

@@ -52,11 +52,13 @@ def _settle(run: Path, moved: dict[str, float], *, apply: bool, out: Path | None
     from pencil.quality.thresholds import decide_again, touched_by
     from pencil.results.decisions import reviewed
     from pencil.results.final import count_sources, final_labels
+    from pencil.results.labels_table import check_labels
     from pencil.results.read import read_run
 
     thresholds = Thresholds(**moved)
     opened = read_run(run)
     table, classes = opened.labels, opened.classes
+    check_labels(table, len(classes), opened.folder.labels)
     decision = decide_again(table, thresholds) if moved else np.asarray(table["decision"]).astype(np.str_)
     final = final_labels(table, classes, reviewed(opened.folder), decision)
     changed = int(

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import ArrayLike, NDArray
 
@@ -32,6 +33,7 @@ SCHEMA = pa.schema(
 )
 """The columns every table has, in this order; `clean` follows where it is known."""
 
+_DECISIONS = {"keep", "relabel", "review"}
 _CLEAN = pa.field("clean", pa.int32())
 
 
@@ -94,6 +96,22 @@ def read_labels(path: Path) -> pa.Table:
     if lacking := [name for name in SCHEMA.names if name not in table.column_names]:
         raise damaged(path, f"it has no column {', '.join(lacking)}")
     return table
+
+
+def check_labels(table: pa.Table, num_classes: int, path: Path) -> None:
+    """Refuse a table that no run wrote, before a number in it is used as a place in a list."""
+    try:
+        table.validate(full=True)
+    except pa.ArrowException as error:
+        raise damaged(path, error) from error
+    if table["id"].null_count or len(pc.unique(table["id"])) < len(table):
+        raise damaged(path, "it has an example without an id, or one twice")
+    for name in ("given", "corrected", "network"):
+        bounds = pc.min_max(table[name]).as_py()
+        if bounds["min"] is not None and not 0 <= bounds["min"] <= bounds["max"] < num_classes:
+            raise damaged(path, f"{name} names a class that classes.json does not have")
+    if table["corrected"].null_count or not set(pc.unique(table["decision"]).to_pylist()) <= _DECISIONS:
+        raise damaged(path, "an example has no corrected label, or a decision that is not known")
 
 
 def _column(values: Any, kind: pa.DataType) -> pa.Array:

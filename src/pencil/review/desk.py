@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from pencil.config import from_document, read_toml
+from pencil.data.located import Located, read_dataset
 from pencil.errors import PencilError
 from pencil.quality.decide import count
 from pencil.results.decisions import Action, Decisions, Standing
@@ -17,7 +18,6 @@ from pencil.results.distributions import read_distribution_rows
 from pencil.results.documents import damaged, plain, read_classes
 from pencil.results.folder import RunFolder
 from pencil.results.labels_table import read_labels
-from pencil.review.dataset import Located, read_dataset
 from pencil.review.index import OPEN, SKIPPED, Filter, Index
 from pencil.review.pictures import Pictures
 
@@ -34,7 +34,7 @@ class Desk:
 
     def __init__(self, folder: RunFolder, classes: tuple[str, ...], pictures: Pictures, kind: str) -> None:
         self.folder, self.classes, self.pictures, self.kind = folder, classes, pictures, kind
-        self.index = Index(read_labels(folder.labels), len(classes), folder)
+        self.index = Index(read_labels(folder.labels), len(classes), folder.labels)
         self._pairs, self._counts = self.index.pairs(8), count(self.index.decision)
         self._guard = threading.Lock()
         self._store = Decisions(folder.decisions)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from pencil.quality.decide import DECISIONS
 from pencil.quality.score import most_suspect_first
-from pencil.results.documents import damaged
-from pencil.results.folder import RunFolder
+from pencil.results.labels_table import check_labels
 
 OPEN, SKIPPED = -2, -1
 """States of a row that has no class from a person; others are the class itself."""
@@ -48,8 +47,8 @@ class Filter:
 class Index:
     """Columns of labels.parquet by rank, and what people decided so far."""
 
-    def __init__(self, table: pa.Table, num_classes: int, folder: RunFolder) -> None:
-        _check(table, num_classes, folder)
+    def __init__(self, table: pa.Table, num_classes: int, path: Path) -> None:
+        check_labels(table, num_classes, path)
         number = {name: np.asarray(table[name].fill_null(-1)) for name in ("given", "corrected", "num_changes")}
         quality = np.asarray(table["quality"].fill_null(np.nan)).astype(np.float64)
         self.rows = most_suspect_first(quality, number["num_changes"])
@@ -117,19 +116,3 @@ class Index:
             found = pc.match_substring(self.table["id"], wanted.find, ignore_case=True)
             mask &= found.to_numpy(zero_copy_only=False).astype(np.bool_)
         return mask
-
-
-def _check(table: pa.Table, num_classes: int, folder: RunFolder) -> None:
-    """Refuse a table that no run wrote, before a number in it is used as a place in a list."""
-    try:
-        table.validate(full=True)
-    except pa.ArrowException as error:
-        raise damaged(folder.labels, error) from error
-    if table["id"].null_count or len(pc.unique(table["id"])) < len(table):
-        raise damaged(folder.labels, "it has an example without an id, or one twice")
-    for name in ("given", "corrected", "network"):
-        bounds = pc.min_max(table[name]).as_py()
-        if bounds["min"] is not None and not 0 <= bounds["min"] <= bounds["max"] < num_classes:
-            raise damaged(folder.labels, f"{name} names a class that classes.json does not have")
-    if table["corrected"].null_count or not set(pc.unique(table["decision"]).to_pylist()) <= set(DECISIONS):
-        raise damaged(folder.labels, "an example has no corrected label, or a decision that is not known")

@@ -1,0 +1,107 @@
+"""`pencil labels` shows what each choice touches, and writes the final labels with people's decisions in them."""
+
+import csv
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pencil.results.decisions import Decisions
+
+from .conftest import QUICK, Command
+
+Table = list[dict[str, str]]
+
+
+@pytest.fixture
+def run(pencil: Command, rows: Path) -> Path:
+    assert pencil("train", rows, "--out", "run", *QUICK).code == 0
+    return Path("run")
+
+
+def read(path: Path) -> Table:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_counts_without_writing(pencil: Command, run: Path) -> None:
+    before = set(run.iterdir())
+    ended = pencil("labels", run)
+    assert ended.code == 0, ended.err
+    assert "--keep-quality" in ended.out and "--relabel-confidence" in ended.out and "--apply" in ended.out
+    assert set(run.iterdir()) == before
+
+
+def test_moved_thresholds_change_the_counts(pencil: Command, run: Path) -> None:
+    own = pq.read_table(run / "labels.parquet")
+    counts = json.loads(pencil("labels", run, "--json").out)
+    decisions = own["decision"].to_pylist()
+    assert counts["decisions"] == {name: decisions.count(name) for name in ("keep", "relabel", "review")}
+    assert counts["labels"] == len(decisions) == sum(counts["decisions"].values())
+    strict = json.loads(pencil("labels", run, "--keep-quality", 1, "--relabel-confidence", 1, "--json").out)
+    assert strict["decisions"]["review"] == len(decisions), "nothing is that certain after three epochs"
+    assert counts["touched"]["keep_quality"]["0.5"] == counts["decisions"]
+
+
+@pytest.mark.parametrize("name", ["final.csv", "final.parquet"])
+def test_apply_writes_peoples_decisions_over_the_runs(pencil: Command, run: Path, name: str) -> None:
+    own = pq.read_table(run / "labels.parquet").to_pylist()
+    with Decisions(run / "decisions.sqlite") as store:
+        store.decide(own[0]["id"], 2, reviewer="me", key="1")
+        store.decide(own[1]["id"], None, reviewer="me", key="2")
+        store.decide(own[2]["id"], 1, reviewer="me", key="3")
+        store.undo(reviewer="me", key="4")
+    ended = pencil("labels", run, "--apply", "--out", name)
+    assert ended.code == 0, ended.err
+    final = pq.read_table(name) if name.endswith("parquet") else pa.Table.from_pylist(read(Path(name)))
+    assert final["id"].to_pylist() == [row["id"] for row in own]
+    first = final.to_pylist()[0]
+    assert (int(first["final"]), first["final_name"], first["source"]) == (2, "2", "reviewed")
+    assert final["source"].to_pylist().count("reviewed") == 1
+    where = {"keep": ("given", "given"), "relabel": ("relabelled", "corrected"), "review": ("undecided", "given")}
+    for row, got in list(zip(own, final.to_pylist(), strict=True))[1:]:
+        source, column = where[row["decision"]]
+        assert got["source"] == source and int(got["final"]) == row[column]
+
+
+def test_the_usual_file_is_in_the_run_folder_and_can_be_written_again(pencil: Command, run: Path) -> None:
+    for _ in range(2):
+        assert pencil("labels", run, "--apply").code == 0
+    assert len(read(run / "final_labels.csv")) == 120
+
+
+def test_the_file_trains_another_run(pencil: Command, run: Path, rows: Path) -> None:
+    pencil("labels", run, "--apply", "--out", "final.csv")
+    ended = pencil("train", rows, "--labels", "final.csv:final_name", "--out", "again", *QUICK)
+    assert ended.code == 0, ended.err
+    given = {row["id"]: row["given"] for row in pq.read_table("again/labels.parquet").to_pylist()}
+    assert given == {row["id"]: int(row["final"]) for row in read(Path("final.csv"))}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (["--out", "final.csv"], "--apply"),
+        (["--apply", "--out", "final.txt"], ".parquet"),
+        (["--keep-quality", "2"], "keep_quality"),
+    ],
+)
+def test_bad_input_is_one_line(pencil: Command, run: Path, arguments: list[str], named: str) -> None:
+    ended = pencil("labels", run, *arguments)
+    assert ended.code == 2 and named in ended.line
+
+
+def test_a_file_that_exists_is_left_alone(pencil: Command, run: Path) -> None:
+    Path("final.csv").write_text("mine")
+    assert pencil("labels", run, "--apply", "--out", "final.csv").code == 2
+    assert Path("final.csv").read_text() == "mine"
+
+
+def test_damaged_files_are_one_line(pencil: Command, run: Path) -> None:
+    (run / "decisions.sqlite").write_bytes(b"rubbish" * 100)
+    assert "decisions.sqlite is damaged" in pencil("labels", run).line
+    (run / "decisions.sqlite").unlink()
+    (run / "classes.json").write_text('["a", "b"]')
+    assert "classes.json does not have" in pencil("labels", run).line
