@@ -11,6 +11,7 @@ from pencil.cli.failure import one_line
 from pencil.cli.labels import labels
 from pencil.cli.listing import list_names
 from pencil.cli.predict import predict
+from pencil.cli.report import report
 from pencil.cli.reproduce import reproduce
 from pencil.cli.review import review
 from pencil.cli.sweep import sweep
@@ -39,6 +40,7 @@ app = typer.Typer(
 )
 app.command(rich_help_panel="Start here")(demo)
 app.command(rich_help_panel="Start here")(train)
+app.command(rich_help_panel="Use a run")(report)
 app.command(rich_help_panel="Use a run")(review)
 app.command(rich_help_panel="Use a run")(labels)
 app.command(rich_help_panel="Use a run")(predict)

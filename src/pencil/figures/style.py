@@ -6,11 +6,14 @@ from io import BytesIO
 from typing import Any
 
 import matplotlib as mpl
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 INK, MUTED, GRID = "#1f2430", "#6b7280", "#e5e7eb"
 COLOURS = ("#d1495b", "#00798c", "#edae49", "#30638e", "#8f5fbf", "#5f8f3f")
 SHADES = ("#f6f7f9", "#eef1f5", "#f6f7f9")
+GIVEN, CORRECTED, ACCENT, DOUBT = "#9a3412", "#14623b", "#1f5fbf", "#b7791f"
+"""What a colour means wherever it appears: the given label, the corrected one, the network, doubt."""
 
 SETTINGS: dict[Any, Any] = {
     "font.size": 10,
@@ -43,10 +46,28 @@ def look() -> Iterator[None]:
         yield
 
 
-def render(figure: Figure, kind: str) -> bytes:
-    """Return a figure as the bytes of an svg or png file."""
+def panel(width: float, height: float, edges: dict[str, float] | None = None) -> tuple[Figure, Axes]:
+    """Return a figure of one panel on no ground of its own, so that it suits any page; `edges` fix its margins."""
+    figure = Figure(figsize=(width, height), layout=None if edges else "constrained", facecolor="none")
+    axes = figure.add_subplot(facecolor="none")
+    if edges:
+        figure.subplots_adjust(**edges)
+    axes.tick_params(length=0, labelsize=9)
+    axes.xaxis.label.set_fontsize(9)
+    axes.yaxis.label.set_fontsize(9)
+    return figure, axes
+
+
+def render(figure: Figure, kind: str, *, trim: bool = True) -> bytes:
+    """Return a figure as the bytes of an svg or png file; untrimmed it keeps the size it was made with."""
     buffer = BytesIO()
     metadata = {"Date": None} if kind == "svg" else {"Software": None}
     with look():
-        figure.savefig(buffer, format=kind, dpi=150, bbox_inches="tight", metadata=metadata)
+        figure.savefig(buffer, format=kind, dpi=150, bbox_inches="tight" if trim else None, metadata=metadata)
     return buffer.getvalue()
+
+
+def plain_text(text: str, most: int) -> str:
+    """Return a name fit for a figure: one printable line, shortened in the middle where it is long."""
+    line = "".join(letter if letter.isprintable() else "\ufffd" for letter in " ".join(text.split()))
+    return line if len(line) <= most else f"{line[: (most - 1) // 2]}…{line[len(line) - most // 2 :]}"

@@ -17,7 +17,7 @@ STEPS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 
 def decide_again(table: pa.Table, thresholds: Thresholds) -> NDArray[np.str_]:
     """Return each row's decision under other thresholds than the run's."""
-    scores, given = _scores(table), _whole(table, "given")
+    scores, given = scores_of(table), _whole(table, "given")
     return decide(scores, given, thresholds, trusted=_trusted(table, scores, given))
 
 
@@ -35,7 +35,8 @@ def touched_by(
     }
 
 
-def _scores(table: pa.Table) -> Scores:
+def scores_of(table: pa.Table) -> Scores:
+    """Return the scores that labels.parquet holds."""
     floats = {name: np.asarray(table[name].fill_null(np.nan)) for name in ("confidence", "entropy", "quality")}
     return Scores(corrected=_whole(table, "corrected"), **floats)
 

@@ -1,0 +1,62 @@
+"""`pencil report`: a run as one page to read, print and pass on."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from pencil.cli.failure import guarded, one_line
+from pencil.errors import PencilError
+
+if TYPE_CHECKING:
+    from pencil.data.shown import Sight
+
+Option = typer.Option
+PICTURE = 112
+"""Longest side of a picture, in pixels."""
+
+
+@guarded
+def report(
+    run: Annotated[Path, typer.Argument(help="The folder of a finished run.")],
+    out: Annotated[Path | None, Option(help="File to write (report.html in the run folder).")] = None,
+    source: Annotated[str, Option(help="The run's data, where it has moved or is code of its own.")] = "",
+    root: Annotated[str, Option(help="The folder that the run's data lies in now.")] = "",
+) -> None:
+    """Make the run's page: what was learned, which labels look wrong, and what to do next.
+
+    \b
+      pencil report run
+      pencil report run --root /new/place/of/photos --out report.html
+
+    The page needs no network and no other file. `pencil train` makes it too.
+    """
+    written, missing = write_report(run, out, source=source, root=root)
+    if missing:
+        one_line(f"the report shows no examples: {missing}")
+    typer.echo(f"written to {written}")
+
+
+def write_report(run: Path, out: Path | None = None, *, source: str = "", root: str = "") -> tuple[Path, str]:
+    """Write the page; return where, and why it shows no examples where that is so."""
+    from pencil.report import make_report
+    from pencil.results.atomic import write_atomic
+    from pencil.results.read import read_run
+
+    opened = read_run(run)
+
+    def look(ids: Sequence[str]) -> "list[Sight]":
+        from pencil.config import from_document, read_toml
+        from pencil.data.located import read_dataset
+        from pencil.data.shown import show
+
+        settings = from_document(read_toml(opened.folder.config))
+        return show(read_dataset(settings.data, source=source, root=root), ids, longest=PICTURE)
+
+    made = make_report(opened, look)
+    if made.missing and (source or root):
+        raise PencilError(made.missing)
+    path = out or opened.folder.report
+    write_atomic(path, made.html.encode())
+    return path, made.missing

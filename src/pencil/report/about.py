@@ -1,0 +1,93 @@
+"""How a run was made, and what to do with it."""
+
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pencil.report.material import Material
+
+Rows = list[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One thing to do next."""
+
+    command: str
+    purpose: str
+
+
+def next_steps(material: Material) -> list[Step]:
+    """Return commands that carry on from here."""
+    run = shlex.quote(str(material.folder.path))
+    source = str(material.settings.get("data", {}).get("source", ""))
+    data = shlex.quote(source) if source and not source.startswith("<") else "NEW-DATA"
+    steps = []
+    if suspects := material.result["num_suspect"]:
+        steps.append(Step(f"pencil review {run}", f"Look at the {suspects:,} suspects in the browser and decide."))
+        steps.append(Step(f"pencil labels {run}", "See how many labels stricter or looser thresholds touch."))
+    steps.append(Step(f"pencil labels {run} --apply", "Write the final labels, people’s decisions first."))
+    if not material.learned and material.settings.get("method") != "pencil":
+        steps.append(Step(f"pencil train {data} --out {run}-pencil", "Have every training label examined by PENCIL."))
+    steps.append(Step(f"pencil predict {run} {data}", "Use the trained network."))
+    return steps
+
+
+def in_short(material: Material) -> Rows:
+    """Return what identifies the run."""
+    result, settings = material.result, material.settings
+    rows = [
+        ("Method", str(result["method"])),
+        ("Data", str(result["dataset"])),
+        ("Injected noise", str(settings.get("data", {}).get("noise") or "")),
+        ("Examples", _examples(material)),
+        ("Classes", f"{len(material.classes):,}"),
+        ("Network", str(settings.get("backbone", ""))),
+        ("Phases", ", ".join(f"{phase.name} ({phase.epochs})" for phase in material.phases)),
+        ("Training time", _time(result)),
+    ]
+    return [(name, text) for name, text in rows if text]
+
+
+def settings_groups(material: Material) -> dict[str, Rows]:
+    """Return every setting, by the table of config.toml that it stands in."""
+    groups: dict[str, Rows] = {}
+    for table, name, value in _flat(material.settings):
+        groups.setdefault(table, []).append((name, _text(value)))
+    return groups
+
+
+def environment_rows(material: Material) -> Rows:
+    """Return what the run was made with."""
+    return [(str(name), _text(value)) for name, value in sorted(material.result["environment"].items())]
+
+
+def _examples(material: Material) -> str:
+    trained = int((material.split == "train").sum())
+    apart = len(material.split) - trained
+    return f"{trained:,} trained on" + (f", {apart:,} held out" if apart else "")
+
+
+def _time(result: Mapping[str, Any]) -> str:
+    seconds, speed = result.get("seconds"), result.get("images_per_second")
+    if not isinstance(seconds, (int, float)):
+        return ""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    spoken = f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s" if minutes else f"{seconds:.1f} s"
+    return spoken + (f", {speed:,.0f} examples/s" if isinstance(speed, (int, float)) else "")
+
+
+def _flat(document: Mapping[str, Any], table: str = "") -> Iterator[tuple[str, str, Any]]:
+    for key, value in document.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{table}.{key}" if table else key)
+        else:
+            yield table, key, value
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "–" if value in ("", None) else str(value)

@@ -1,0 +1,71 @@
+"""Turns a run into report.html."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from pencil.quality.decide import Thresholds
+from pencil.report import about, headline, tables
+from pencil.report.drawings import MOST_CLASSES, draw
+from pencil.report.material import Material, gather
+from pencil.report.suspects import Look, choose
+from pencil.results.read import Run
+
+
+@dataclass(frozen=True)
+class Report:
+    """A finished page."""
+
+    html: str
+    missing: str = ""
+    """Why the examples could not be shown, where that is so."""
+
+
+def make_report(run: Run, look: Look | None = None) -> Report:
+    """Make the page of a finished run; `look` shows its examples, which need the run's data."""
+    material = gather(run)
+    gallery = choose(material, look)
+    page = _environment().get_template("report.html.j2").render(**_content(material), gallery=gallery)
+    return Report(page, gallery.missing)
+
+
+def _content(material: Material) -> dict[str, Any]:
+    many = len(material.classes) > MOST_CLASSES
+    total = max((phase.last for phase in material.phases), default=1)
+    return {
+        "result": material.result,
+        "run": material.folder.path.resolve().name,
+        "lead": headline.lead(material),
+        "tiles": headline.tiles(material),
+        "short": about.in_short(material),
+        "steps": about.next_steps(material),
+        "phases": material.phases,
+        "total": total,
+        "drawings": draw(material),
+        "many": many,
+        "most_classes": MOST_CLASSES,
+        "balance": tables.balance(material, MOST_CLASSES),
+        "pairs": tables.pairs(material, tables.MANY if many else tables.FEW),
+        "choices": tables.choices(material),
+        "thresholds": Thresholds(),
+        "detection": tables.detection(material),
+        "settings": about.settings_groups(material),
+        "environment": about.environment_rows(material),
+    }
+
+
+def _environment() -> Environment:
+    # Names of classes and files come from data of unknown origin: everything is escaped unless marked as safe here.
+    environment = Environment(
+        loader=PackageLoader("pencil.report", "page"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    loader = environment.loader
+    assert loader is not None
+    environment.globals["style"] = Markup(loader.get_source(environment, "report.css")[0])
+    return environment

@@ -1,0 +1,143 @@
+"""What a report is made of: a run's files, read and checked once.
+
+Shapes: N examples, C classes.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from pencil.config import read_toml
+from pencil.quality.noise import NoiseEstimate, estimate_noise
+from pencil.quality.thresholds import scores_of
+from pencil.results.documents import damaged
+from pencil.results.folder import RunFolder
+from pencil.results.read import Run
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+NEEDED = ("method", "dataset", "num_examples", "num_changed", "num_suspect", "environment")
+"""Fields of result.json that every report shows."""
+WHOLE = ("given", "corrected", "network", "changed_at", "num_changes")
+"""Columns of labels.parquet that hold whole numbers."""
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A stretch of epochs, counted from 1."""
+
+    name: str
+    first: int
+    last: int
+
+    @property
+    def epochs(self) -> str:
+        """The epochs in words."""
+        return f"epoch {self.first}" if self.first == self.last else f"epochs {self.first}–{self.last}"
+
+
+@dataclass(frozen=True, eq=False)
+class Material:
+    """A finished run as columns of N values, with what they come to."""
+
+    folder: RunFolder
+    result: dict[str, Any]
+    history: list[dict[str, Any]]
+    settings: dict[str, Any]
+    classes: tuple[str, ...]
+    table: pa.Table
+    given: Ints
+    corrected: Ints
+    network: Ints
+    clean: Ints
+    """The true labels, −1 where not known."""
+    changed_at: Ints
+    num_changes: Ints
+    quality: Floats
+    confidence: Floats
+    decision: NDArray[np.str_]
+    split: NDArray[np.str_]
+    noise: NoiseEstimate
+
+    @property
+    def changed(self) -> NDArray[np.bool_]:
+        """Where a given label is believed to be another one."""
+        differs: NDArray[np.bool_] = (self.given >= 0) & (self.corrected != self.given)
+        return differs
+
+    @property
+    def suspect(self) -> NDArray[np.bool_]:
+        """Where a label is not kept unseen."""
+        doubted: NDArray[np.bool_] = self.decision != "keep"
+        return doubted
+
+    @property
+    def learned(self) -> bool:
+        """Whether training moved any label of its own examples."""
+        return bool((self.changed & (self.split == "train")).any())
+
+    @cached_property
+    def phases(self) -> tuple[Phase, ...]:
+        """The run's phases, as its history has them."""
+        grouped = groupby(enumerate(self.history, start=1), key=lambda pair: str(pair[1].get("phase", "")))
+        spans = [(name, [number for number, _ in pairs]) for name, pairs in grouped]
+        return tuple(Phase(name, numbers[0], numbers[-1]) for name, numbers in spans)
+
+    def name(self, label: int) -> str:
+        """Return a class's name; −1 is no label."""
+        return self.classes[label] if label >= 0 else "none"
+
+
+def gather(run: Run) -> Material:
+    """Read what a report needs of a run; a file that cannot be understood is named."""
+    result = _checked_result(run)
+    table, classes, folder = run.labels, run.classes, run.folder
+    try:
+        given, corrected, network, changed_at, num_changes = (_whole(table, name) for name in WHOLE)
+        clean = _whole(table, "clean") if "clean" in table.column_names else np.full(table.num_rows, -1)
+        scores = scores_of(table)
+        decision, split = (np.asarray(table[name].fill_null("")).astype(np.str_) for name in ("decision", "split"))
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise damaged(folder.labels, error) from error
+    for labels in (given, corrected, network, clean):
+        if labels.size and not -1 <= labels.min() <= labels.max() < len(classes):
+            raise damaged(folder.labels, "it names a class that classes.json does not have")
+    return Material(
+        folder=folder,
+        result=result,
+        history=run.history,
+        settings=read_toml(folder.config),
+        classes=classes,
+        table=table,
+        given=given,
+        corrected=corrected,
+        network=network,
+        clean=clean,
+        changed_at=changed_at,
+        num_changes=num_changes,
+        quality=scores.quality,
+        confidence=scores.confidence,
+        decision=decision,
+        split=split,
+        noise=estimate_noise(given, corrected, len(classes)),
+    )
+
+
+def _checked_result(run: Run) -> dict[str, Any]:
+    result = run.result
+    if lacking := [name for name in NEEDED if name not in result]:
+        raise damaged(run.folder.result, f"it has no {', '.join(lacking)}")
+    numbers = [result[name] for name in NEEDED if name.startswith("num_")]
+    if not all(isinstance(number, int) for number in numbers) or not isinstance(result["environment"], dict):
+        raise damaged(run.folder.result, "its counts are no whole numbers, or its environment is no table")
+    return result
+
+
+def _whole(table: pa.Table, name: str) -> Ints:
+    return np.asarray(table[name].cast(pa.int64()).fill_null(-1))
