@@ -19,10 +19,13 @@ Process = Callable[..., "subprocess.Popen[str]"]
 
 
 @pytest.mark.slow
-def test_killed_at_any_moment_a_run_ends_the_same_to_the_bit(pencil: Command, process: Process, rows: Path) -> None:
+@pytest.mark.parametrize("table", ["dense", "mapped"])
+def test_killed_at_any_moment_a_run_ends_the_same_to_the_bit(
+    pencil: Command, process: Process, rows: Path, table: str
+) -> None:
     assert pencil("train", rows, "--out", "unbroken", *LONG).code == 0
     chance = random.Random(1)
-    child = process("train", rows, "--out", "killed", *LONG)
+    child = process("train", rows, "--out", "killed", *LONG, "--set", f"hardware.table={table}")
     for number in range(2):
         _wait_for_epoch("killed", 12 * number + 1 + chance.randrange(6), child)
         time.sleep(chance.random() / 20)

@@ -1,5 +1,7 @@
 """A whole run with each kind of table."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -48,13 +50,15 @@ def test_large_distributions_are_written_as_their_strongest_classes(monkeypatch:
 
 def test_a_dense_table_is_chosen_where_it_fits(monkeypatch: pytest.MonkeyPatch) -> None:
     from pencil.run import build
-    from pencil.table import ExampleTable, TopTable
+    from pencil.table import ExampleTable, MappedTable, TopTable
 
     x, given, _ = _hundred_classes()
     planned: Plan = build_plan(x, given)
     device = build.choose_machine(planned.settings.hardware).device
     assert build.table_kind(planned, device) is ExampleTable
     monkeypatch.setattr(build, "_free_memory", lambda device: 1_000_000)
+    assert build.table_kind(planned, device) is MappedTable
+    monkeypatch.setattr(build, "MANY_CLASSES", 100)
     assert build.table_kind(planned, device) is TopTable
 
 
@@ -62,3 +66,30 @@ def build_plan(x: np.ndarray, given: np.ndarray) -> Plan:
     from pencil.run import plan
 
     return plan((x, given), {"hardware": {"threads": 1}})
+
+
+def test_a_table_in_a_file_gives_the_dense_run_to_the_bit(tmp_path: Path) -> None:
+    x, given, clean = _hundred_classes()
+    dataset = pencil.data.from_arrays(x, given, clean=clean)
+    runs = {
+        table: pencil.fit(
+            dataset,
+            out=tmp_path / table,
+            epochs=[2, 12, 2],
+            settings={"hardware": {"table": table, "threads": 1}, "options": {"label_step": "2.0"}},
+        )
+        for table in ("dense", "mapped")
+    }
+    dense, mapped = runs["dense"], runs["mapped"]
+    assert (np.asarray(dense.labels["num_changes"]) > 0).sum() > 50, "labels must really move"
+    assert np.array_equal(dense.label_distributions, mapped.label_distributions)
+    assert dense.labels["num_changes"].equals(mapped.labels["num_changes"])
+    written = (tmp_path / "mapped/table/label_logits.bin").stat()
+    assert written.st_size == 1080 * 100 * 4
+
+
+def test_soft_labels_are_refused_for_a_table_in_a_file() -> None:
+    x, given, _ = _hundred_classes()
+    soft = np.eye(100, dtype=np.float32)[given] * 0.9 + 0.001
+    with pytest.raises(pencil.PencilError, match="soft labels and votes need a table in memory"):
+        pencil.fit(x, soft, epochs=[1, 1, 0], settings={"hardware": {"table": "mapped"}})

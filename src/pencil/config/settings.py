@@ -72,7 +72,7 @@ class HardwareSettings:
     resident: str = "auto"
     """Keep the data on the device: auto, yes, no."""
     table: str = "auto"
-    """Kind of example table: auto, dense, or top (the strongest classes of each label, for thousands of them)."""
+    """Kind of example table: auto, dense, mapped (labels in a file) or top (the strongest classes of each label)."""
     checkpoint_seconds: float = 30.0
     """Least time between two checkpoints inside a phase."""
 
@@ -110,8 +110,8 @@ class Settings:
             raise PencilError("optimizer.nesterov is true, but optimizer.momentum is 0; give it a momentum.")
         if self.hardware.workers < 0:
             raise PencilError(f"hardware.workers is {self.hardware.workers}; give 0 or more.")
-        if self.hardware.table not in ("auto", "dense", "top"):
-            raise PencilError(f'hardware.table is "{self.hardware.table}"; give auto, dense or top.')
+        if self.hardware.table not in ("auto", "dense", "mapped", "top"):
+            raise PencilError(f'hardware.table is "{self.hardware.table}"; give auto, dense, mapped or top.')
         if self.hardware.resident not in ("auto", "yes", "no"):
             raise PencilError(f'hardware.resident is "{self.hardware.resident}"; give auto, yes or no.')
         for name, phase in self.phases.items():

@@ -103,14 +103,18 @@ class Engine:
         batches = self._begin_epoch(phase, phase_epoch)
         first = int(self.state.clock.step.item())
         self.feed.start_epoch(batches[first:])
+        self.state.table.start_epoch(batches[first:], moves=phase.rule.moves)
         for number in range(first, len(batches)):
             self.feed.stage()
+            self.state.table.stage()
             self._stepper(phase, len(batches[number]), listener)()
+            self.state.table.collect()
             listener.stepped(self.epoch, number + 1, len(batches))
             if number + 1 < len(batches) and self._stopping(listener, number):
                 self.seconds += time.perf_counter() - started
                 unite(self.state, self.processes)
                 self._stop(listener)
+        self.state.table.settle()
         unite(self.state, self.processes)
         self._settle_buffers(listener)
         record = self._measure(phase, phase_epoch)
@@ -138,7 +142,9 @@ class Engine:
     def save(self, listener: Listener) -> None:
         """Write a checkpoint, once for all processes."""
         if self.processes.leads:
+            self.state.table.before_save()
             listener.save(self.state.export(), self.meta())
+            self.state.table.after_save()
 
     def _settle_buffers(self, listener: Listener) -> None:
         """Give running statistics one value, and undo those that a non-finite batch has spoiled."""

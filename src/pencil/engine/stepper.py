@@ -30,6 +30,8 @@ class Steppers:
         return self.made[size]
 
     def _make(self, size: int, make: MakeStep, note: Callable[[str], None]) -> Callable[[], None]:
+        # Warming up changes the state and puts it back; changes still on their way to it must have arrived.
+        self.state.table.settle()
         # Short batches are too few to be worth compiling.
         wraps: tuple[Wrap | None, ...] = (_compile, _compile_network, None) if size == self.full_size else (None,)
         for wrap in wraps if self.captured else ():

@@ -1,6 +1,9 @@
 """Builds the engine for a plan on this machine."""
 
+import tempfile
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -11,6 +14,7 @@ from pencil.data.augment import Prepare
 from pencil.data.dataset import Examples, Inputs
 from pencil.engine import Engine, Feed, ResidentFeed, State, StreamingFeed, Watched
 from pencil.engine.evaluate import Evaluator
+from pencil.errors import PencilError
 from pencil.run.plan import Plan
 from pencil.runtime import (
     ALONE,
@@ -22,12 +26,14 @@ from pencil.runtime import (
     join_processes,
     use_threads,
 )
-from pencil.table import ExampleTable, TopTable
+from pencil.table import ExampleTable, MappedTable, TopTable
 
 RESIDENT_SHARE = 0.5
 """Share of the free memory that data may take on the device."""
 
 
+MANY_CLASSES = 2_000
+"""From here on the strongest classes of a label say enough of it."""
 TABLE_SHARE = 0.3
 """Share of the free memory that a dense example table may take."""
 
@@ -50,8 +56,11 @@ def choose_machine(hardware: HardwareSettings) -> Machine:
     return Machine(device, choose_precision(hardware.precision, device), use_threads(hardware.threads), processes)
 
 
-def build_engine(plan: Plan, machine: Machine) -> tuple[Engine, list[str]]:
-    """Make network, table, optimizer and feeds; return the engine and lines for the log."""
+def build_engine(plan: Plan, machine: Machine, folder: Path | None = None) -> tuple[Engine, list[str]]:
+    """Make network, table, optimizer and feeds; return the engine and lines for the log.
+
+    `folder` is where a table that does not fit into memory lives; without one it goes with the process.
+    """
     dataset, hardware, device = plan.dataset, plan.settings.hardware, machine.device
     torch.manual_seed(plan.network_seed)
     model = plan.new_network().to(device=device, dtype=machine.precision.dtype)
@@ -60,7 +69,7 @@ def build_engine(plan: Plan, machine: Machine) -> tuple[Engine, list[str]]:
     batch_size = min(plan.settings.optimizer.batch_size, len(dataset.train))
     steps = -(-len(dataset.train) // batch_size)
     method = plan.method.to(device=device, dtype=machine.precision.dtype)
-    state = State(model, method, _table(plan, machine), plan.settings.optimizer, device, steps)
+    state = State(model, method, _table(plan, machine, batch_size, folder), plan.settings.optimizer, device, steps)
     prepare = Prepare(dataset.preparation, plan.settings.seed).to(device)
     resident, line = _fits(dataset.train.inputs, device, hardware.resident)
     feed: Feed = (
@@ -96,7 +105,7 @@ def build_engine(plan: Plan, machine: Machine) -> tuple[Engine, list[str]]:
     return engine, [text for text in (missed, line) if text]
 
 
-def _table(plan: Plan, machine: Machine) -> ExampleTable:
+def _table(plan: Plan, machine: Machine, batch_size: int, folder: Path | None) -> ExampleTable:
     train, device = plan.dataset.train, machine.device
 
     def on_device(values: NDArray[np.generic] | None) -> torch.Tensor | None:
@@ -105,25 +114,32 @@ def _table(plan: Plan, machine: Machine) -> ExampleTable:
 
     given = on_device(train.given)
     assert given is not None
-    return table_kind(plan, device).start(
-        given,
-        plan.dataset.num_classes,
-        scale=plan.method.label_scale,
-        distribution_NC=on_device(train.distribution),
-        trusted_N=on_device(train.trusted),
-        clean_N=on_device(train.clean),
-        dtype=machine.precision.dtype,
-    )
+    labels: dict[str, Any] = {
+        "scale": plan.method.label_scale,
+        "distribution_NC": on_device(train.distribution),
+        "trusted_N": on_device(train.trusted),
+        "clean_N": on_device(train.clean),
+        "dtype": machine.precision.dtype,
+    }
+    kind = table_kind(plan, device)
+    if kind is not MappedTable:
+        return kind.start(given, plan.dataset.num_classes, **labels)
+    if machine.processes.count > 1:
+        raise PencilError("a table in a file is for one process; use --set hardware.table=dense or top.")
+    place = folder or Path(tempfile.mkdtemp(prefix="pencil-table-"))
+    return MappedTable.start(given, plan.dataset.num_classes, folder=place, batch_size=batch_size, **labels)
 
 
 def table_kind(plan: Plan, device: torch.device) -> type[ExampleTable]:
     """Choose the kind of example table: dense where it fits beside everything else."""
     asked = plan.settings.hardware.table
     if asked != "auto":
-        return {"dense": ExampleTable, "top": TopTable}[asked]
+        return {"dense": ExampleTable, "top": TopTable, "mapped": MappedTable}[asked]
     # Labels, averaged predictions, and a checkpoint's copy of both.
     dense = 4 * len(plan.dataset.train) * plan.dataset.num_classes * torch.finfo(torch.float32).bits // 8
-    return ExampleTable if dense <= TABLE_SHARE * _free_memory(device) else TopTable
+    if dense <= TABLE_SHARE * _free_memory(device):
+        return ExampleTable
+    return TopTable if plan.dataset.num_classes >= MANY_CLASSES else MappedTable
 
 
 def _labels(examples: Examples, device: torch.device) -> torch.Tensor:

@@ -159,7 +159,7 @@ def _train(
     progress: Progress,
     kept: tempfile.TemporaryDirectory[str] | None,
 ) -> Result:
-    engine, lines = build_engine(prepared, machine)
+    engine, lines = build_engine(prepared, machine, folder.path / "table")
     history, checkpoints = History(folder.history), CheckpointStore(folder.checkpoint)
     for line in (*prepared.warnings, *lines):
         progress.note(line)

@@ -3,6 +3,7 @@
 from pencil.table.columns import Rows, distribution_of
 from pencil.table.dense import ExampleTable
 from pencil.table.initial import initial_label_logits
+from pencil.table.mapped import MappedTable
 from pencil.table.rules import EpochAverage, Fixed, GradientStep, MovingAverage, Rule
 from pencil.table.top import TopTable
 
@@ -11,6 +12,7 @@ __all__ = [
     "ExampleTable",
     "Fixed",
     "GradientStep",
+    "MappedTable",
     "MovingAverage",
     "Rows",
     "Rule",

@@ -64,6 +64,24 @@ class ExampleTable:
         for name, values in rows.items():
             self.columns[name].index_copy_(0, index_B, values)
 
+    def start_epoch(self, batches: list[Tensor], *, moves: bool) -> None:
+        """Learn which rows the coming steps need and whether labels will move; here all rows are at hand."""
+
+    def stage(self) -> None:
+        """Bring in the next step's rows; called on the host before each step."""
+
+    def collect(self) -> None:
+        """Take away the last step's changed rows; called on the host after each step."""
+
+    def settle(self) -> None:
+        """Wait until every change is where it belongs."""
+
+    def before_save(self) -> None:
+        """Get ready for a checkpoint."""
+
+    def after_save(self) -> None:
+        """A checkpoint is on disk."""
+
     def ensure(self, name: str, shape: tuple[int, ...], dtype: torch.dtype) -> None:
         """Add a column of zeros where it is not there yet."""
         if name not in self.columns:

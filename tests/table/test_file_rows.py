@@ -1,0 +1,97 @@
+"""Rows in a sparse file, and the journal that undoes what came after a checkpoint."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pencil.errors import PencilError
+from pencil.table.file_rows import FileRows
+
+FLOAT = np.dtype(np.float32)
+
+
+def _rows(folder: Path, count: int = 50) -> FileRows:
+    return FileRows(folder, count, 7, FLOAT)
+
+
+def _random(seed: int, count: int) -> np.ndarray:
+    return np.random.default_rng(seed).normal(size=(count, 7)).astype(FLOAT)
+
+
+def test_rows_come_back_and_the_others_do_not_exist(tmp_path: Path) -> None:
+    rows, index, values = _rows(tmp_path), np.array([3, 40, 7]), _random(0, 3)
+    rows.write(index, values)
+    found, touched = rows.read(np.array([40, 0, 7]))
+    assert np.array_equal(found, [values[1], np.zeros(7), values[2]])
+    assert touched.tolist() == [True, False, True]
+
+
+def test_ten_million_rows_of_a_thousand_take_the_space_of_those_written(tmp_path: Path) -> None:
+    rows = FileRows(tmp_path, 10_000_000, 1000, FLOAT)
+    rows.write(np.arange(0, 10_000_000, 100_000), np.ones((100, 1000), FLOAT))
+    rows.synchronise()
+    status = os.stat(tmp_path / "label_logits.bin")
+    assert status.st_size == 40_000_000_000
+    assert status.st_blocks * 512 < 4_000_000
+
+
+@pytest.mark.parametrize("torn", [0, 5, 40])
+def test_a_crash_rolls_back_to_the_checkpoint(tmp_path: Path, torn: int) -> None:
+    rows = _rows(tmp_path)
+    rows.write(np.arange(20), _random(1, 20))
+    rows.synchronise()
+    before, touched = np.array(rows.map), rows.touched.copy()
+    rows.begin(1)
+    for turn in range(3):
+        rows.write(np.arange(10 * turn, 10 * turn + 10), _random(2 + turn, 10))
+    rows.write(np.arange(5), _random(9, 5))
+    rows.close()
+    if torn:
+        # The rows of a record that is not whole were not overwritten yet.
+        with (tmp_path / "journal.bin").open("ab") as journal:
+            journal.write(bytes(torn))
+
+    again = _rows(tmp_path)
+    again.roll_back(1, touched)
+    assert np.array_equal(again.map[:20], before[:20])
+    found, exists = again.read(np.arange(50))
+    assert np.array_equal(exists, touched)
+    assert np.array_equal(found[20:], np.zeros((30, 7)))
+
+
+def test_rolling_back_twice_is_rolling_back_once(tmp_path: Path) -> None:
+    rows = _rows(tmp_path)
+    rows.write(np.arange(9), _random(1, 9))
+    before, touched = np.array(rows.map), rows.touched.copy()
+    rows.begin(4)
+    rows.write(np.arange(6), _random(2, 6))
+    for _ in range(2):
+        rows.close()
+        rows = _rows(tmp_path)
+        rows.roll_back(4, touched)
+        assert np.array_equal(rows.map, before)
+
+
+def test_a_journal_of_the_checkpoint_before_is_of_no_use_any_more(tmp_path: Path) -> None:
+    """Killed between a checkpoint and the start of its journal: the file is as the checkpoint has it."""
+    rows = _rows(tmp_path)
+    rows.begin(1)
+    rows.write(np.arange(9), _random(1, 9))
+    present, touched = np.array(rows.map), rows.touched.copy()
+    rows.close()
+    again = _rows(tmp_path)
+    again.roll_back(2, touched)
+    assert np.array_equal(again.map, present)
+
+
+def test_an_older_checkpoint_than_the_file_is_refused(tmp_path: Path) -> None:
+    rows = _rows(tmp_path)
+    rows.begin(3)
+    rows.close()
+    with pytest.raises(PencilError, match="newer than the checkpoint"):
+        _rows(tmp_path).roll_back(2, np.zeros(50, dtype=bool))
+    (tmp_path / "journal.bin").write_bytes(b"rubbish")
+    with pytest.raises(PencilError, match="is damaged: it is no journal"):
+        _rows(tmp_path).roll_back(2, np.zeros(50, dtype=bool))
