@@ -23,9 +23,10 @@ Process = Callable[..., "subprocess.Popen[str]"]
 def test_killed_at_any_moment_a_run_ends_the_same_to_the_bit(
     pencil: Command, process: Process, rows: Path, table: str
 ) -> None:
-    assert pencil("train", rows, "--out", "unbroken", *LONG).code == 0
+    how = (*LONG, "--set", f"hardware.table={table}")
+    assert pencil("train", rows, "--out", "unbroken", *how).code == 0
     chance = random.Random(1)
-    child = process("train", rows, "--out", "killed", *LONG, "--set", f"hardware.table={table}")
+    child = process("train", rows, "--out", "killed", *how)
     for number in range(2):
         _wait_for_epoch("killed", 12 * number + 1 + chance.randrange(6), child)
         time.sleep(chance.random() / 20)
