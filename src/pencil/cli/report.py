@@ -32,14 +32,31 @@ def report(
 
     The page needs no network and no other file. `pencil train` makes it too.
     """
-    written, missing = write_report(run, out, source=source, root=root)
+    written, missing = write_report(run, out, source=source, root=root, strict=bool(source or root))
     if missing:
         one_line(f"the report shows no examples: {missing}")
     typer.echo(f"written to {written}")
 
 
-def write_report(run: Path, out: Path | None = None, *, source: str = "", root: str = "") -> tuple[Path, str]:
-    """Write the page; return where, and why it shows no examples where that is so."""
+def add_report(run: Path) -> None:
+    """Make the page of a run that has just finished; whatever goes wrong costs one line, never the run."""
+    from pencil.config import read_toml
+
+    try:
+        # Code of the run's own has just been run at the user's word.
+        source = str(read_toml(run / "config.toml").get("data", {}).get("source", ""))
+        write_report(run, source=source if ".py:" in source else "")
+    except Exception as error:
+        one_line(
+            f"the run is finished, but its report could not be made ({error or type(error).__name__}); try again with:"
+            f" pencil report {run}"
+        )
+
+
+def write_report(
+    run: Path, out: Path | None = None, *, source: str = "", root: str = "", strict: bool = False
+) -> tuple[Path, str]:
+    """Write the page; return where, and why it shows no examples, which a strict caller does not accept."""
     from pencil.report import make_report
     from pencil.results.atomic import write_atomic
     from pencil.results.read import read_run
@@ -55,7 +72,7 @@ def write_report(run: Path, out: Path | None = None, *, source: str = "", root: 
         return show(read_dataset(settings.data, source=source, root=root), ids, longest=PICTURE)
 
     made = make_report(opened, look)
-    if made.missing and (source or root):
+    if made.missing and strict:
         raise PencilError(made.missing)
     path = out or opened.folder.report
     write_atomic(path, made.html.encode())

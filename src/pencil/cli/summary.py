@@ -9,7 +9,9 @@ import typer
 
 def print_summary(result: Mapping[str, Any], folder: Path, source: str) -> None:
     """Print the figures of result.json and where everything is."""
-    rows = [*figures(result), ("run folder", str(folder)), ("look at", str(folder / "labels.parquet"))]
+    rows = [*figures(result), ("run folder", str(folder)), ("labels", str(folder / "labels.parquet"))]
+    if (folder / "report.html").exists():
+        rows.append(("look at", str(folder / "report.html")))
     rows.append(("next", f"pencil predict {folder} {source}"))
     width = max(len(name) for name, _ in rows)
     for name, text in rows:

@@ -86,6 +86,7 @@ def train(
 
 def _fit(source: str | None, asked: dict[str, Any], out: Path, *, quiet: bool, as_json: bool, **how: Any) -> None:
     from pencil.cli.display import display
+    from pencil.cli.report import add_report
     from pencil.cli.summary import print_summary
     from pencil.run import fit
     from pencil.run.fit import Interrupted
@@ -103,6 +104,8 @@ def _fit(source: str | None, asked: dict[str, Any], out: Path, *, quiet: bool, a
             line = f"stopped at once; go on from the last checkpoint with: pencil train --resume --out {out}"
             raise type(stopped)(line) from None
         raise
+    if is_leader():
+        add_report(out)
     if as_json:
         typer.echo(json.dumps(result.summary, indent=2, ensure_ascii=False))
     elif not quiet:

@@ -7,18 +7,19 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from pencil.figures.style import CORRECTED, GIVEN, INK, MUTED, look, panel, plain_text
+from pencil.figures.style import CORRECTED, GIVEN, INK, MUTED, look, panel, plain_text, width_of
+
+WIDTH = 5.0
 
 
 def draw_balance(names: Sequence[str], given: Sequence[int], corrected: Sequence[int]) -> Figure:
     """Draw one row a class: an open dot for the given labels, a full one for the corrected ones, a line between."""
     rows = np.arange(len(names))
     with look():
-        figure, axes = panel(5.0, 1.0 + 0.24 * len(names))
+        figure, axes = _frame([plain_text(name, 18) for name in names])
         axes.hlines(rows, given, corrected, color=MUTED, linewidth=1.2, zorder=2)
         axes.scatter(corrected, rows, s=38, color=CORRECTED, zorder=3, label="corrected")
         axes.scatter(given, rows, s=38, facecolors="none", edgecolors=GIVEN, linewidths=1.5, zorder=4, label="given")
-        axes.set_yticks(rows, [plain_text(name, 18) for name in names], parse_math=False, color=INK)
         axes.set_ylim(len(names) - 0.4, -0.6)
         axes.set_xlim(*_limits([*given, *corrected]))
         axes.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
@@ -26,6 +27,14 @@ def draw_balance(names: Sequence[str], given: Sequence[int], corrected: Sequence
         axes.set_xlabel("examples")
         _tidy(axes)
         return figure
+
+
+def _frame(names: Sequence[str]) -> tuple[Figure, Axes]:
+    tall, left = 0.85 + 0.24 * len(names), 0.12 + max(width_of(name, 9) for name in names)
+    edges = {"left": left / WIDTH, "right": 0.98, "bottom": 0.42 / tall, "top": 1 - 0.27 / tall}
+    figure, axes = panel(WIDTH, tall, edges)
+    axes.set_yticks(range(len(names)), names, parse_math=False, color=INK)
+    return figure, axes
 
 
 def _tidy(axes: Axes) -> None:

@@ -42,7 +42,7 @@ class Line:
 def draw_epochs(lines: Sequence[Line], phases: Sequence[Stretch], *, unit: str = "", broken: bool = False) -> Figure:
     """Draw lines named at their ends; `broken` ones start anew with each phase, where a loss is another one."""
     with look():
-        figure, axes = panel(WIDTH, HEIGHT, edges=_EDGES)
+        figure, axes = panel(WIDTH, HEIGHT, _EDGES)
         for line in lines:
             for stretch in phases if broken else [Stretch("", 1, 10**9)]:
                 _draw(axes, line, stretch)

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BytesIO
 from typing import Any
+from unicodedata import east_asian_width
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
@@ -46,12 +47,12 @@ def look() -> Iterator[None]:
         yield
 
 
-def panel(width: float, height: float, edges: dict[str, float] | None = None) -> tuple[Figure, Axes]:
-    """Return a figure of one panel on no ground of its own, so that it suits any page; `edges` fix its margins."""
-    figure = Figure(figsize=(width, height), layout=None if edges else "constrained", facecolor="none")
+def panel(width: float, height: float, edges: dict[str, float]) -> tuple[Figure, Axes]:
+    """Return a figure of one panel with these margins, on no ground of its own so that it suits any page."""
+    # Margins that are known need no layout, which would draw everything twice.
+    figure = Figure(figsize=(width, height), facecolor="none")
     axes = figure.add_subplot(facecolor="none")
-    if edges:
-        figure.subplots_adjust(**edges)
+    figure.subplots_adjust(**edges)
     axes.tick_params(length=0, labelsize=9)
     axes.xaxis.label.set_fontsize(9)
     axes.yaxis.label.set_fontsize(9)
@@ -71,3 +72,8 @@ def plain_text(text: str, most: int) -> str:
     """Return a name fit for a figure: one printable line, shortened in the middle where it is long."""
     line = "".join(letter if letter.isprintable() else "\ufffd" for letter in " ".join(text.split()))
     return line if len(line) <= most else f"{line[: (most - 1) // 2]}…{line[len(line) - most // 2 :]}"
+
+
+def width_of(text: str, size: float) -> float:
+    """Return about how many inches a text takes at a size in points; letters of wide scripts take twice the room."""
+    return sum(1.0 if east_asian_width(letter) in "WF" else 0.62 for letter in text) * size / 72

@@ -37,9 +37,7 @@ def lead(material: Material) -> str:
         return "No example had a label; every label here is what the network believes."
     if not changed:
         return f"All {total:,} given labels stand: the run found none that it would change."
-    found = (
-        f"About {_rate(material)} of the given labels look wrong: {changed:,} of {total:,} are believed to be another."
-    )
+    found = f"{changed:,} of {total:,} given labels, about {_rate(material)}, look wrong."
     if not material.learned:
         return (
             f"{found} This method trains on the labels as they are, so only held-out labels are questioned here; "
