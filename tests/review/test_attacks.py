@@ -63,6 +63,11 @@ def test_local_names_and_forwarded_ports_are_served(attacked: Client) -> None:
         assert attacked.ask("GET", "/api/summary", Host=host)[0] == 200
 
 
+def test_cookies_of_other_programs_do_not_lock_out(attacked: Client) -> None:
+    cookie = f'other={{"a": [1, 2]}}; =; x; {attacked.cookie}; pencil_review_9=stale'
+    assert attacked.ask("GET", "/api/summary", Cookie=cookie)[0] == 200
+
+
 FOREIGN = [
     {"Origin": "http://evil.example"},
     {"Origin": "null"},

@@ -161,3 +161,18 @@ def test_filters_and_pages_by_hand(browser: Any, make: Callable[..., Path], trou
         page.wait_for_selector(".card")
         assert page.get_attribute("#pairs button >> nth=0", "aria-pressed") == "true"
         page.context.close()
+
+
+def test_the_end_leads_back_to_what_is_left(browser: Any, make: Callable[..., Path], troubles: list[str]) -> None:
+    with serving(make(count=9)) as server:
+        page = opened(browser, server.address, troubles)
+        for key in ("ArrowRight", "a", "a"):
+            page.keyboard.press(key)
+        said(page, "2 of 3")
+        shows(page, "#place", "1–1 of 1")
+        page.keyboard.press("k")
+        shows(page, "#nothing", re.compile("Nothing is left to do"))
+        page.keyboard.press("u")
+        shows(page, "#place", "1–1 of 1")
+        said(page, "2 of 3")
+        page.context.close()

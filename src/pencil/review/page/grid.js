@@ -31,7 +31,7 @@ function face(item) {
 
 export function pairOf(item) {
   if (item.given === item.corrected) return el("span", { class: "pair same" }, el("b", {}, nameOf(item.given)), " ?");
-  return el("span", { class: "pair" }, el("s", {}, nameOf(item.given)), " → ", el("b", {}, nameOf(item.corrected)));
+  return el("span", { class: "pair" }, el("s", {}, nameOf(item.given)), el("span", {}, "→ ", el("b", {}, nameOf(item.corrected))));
 }
 
 export function update(place) {

@@ -22,6 +22,12 @@ function tellSaved(problem) {
   $("saved").dataset.state = problem ? "trouble" : outbox.size ? "busy" : "saved";
 }
 
+function tellTrouble(error) {
+  const away = error.name === "TypeError";
+  $("trouble").textContent = away ? "The server does not answer: is pencil review still running?" : error.message;
+  $("trouble").hidden = false;
+}
+
 function tellProgress(found) {
   $("progress").max = Math.max(found.suspects, 1);
   $("progress").value = found.suspects_decided;
@@ -32,8 +38,8 @@ function tellProgress(found) {
 // Loads a page from a rank on, or the one before it.
 async function load(where, focus = 0) {
   const turn = ++asked;
-  const found = await ask("/api/page", { ...filters.query(), limit: SIZE, ...where });
-  if (turn !== asked) return;
+  const found = await ask("/api/page", { ...filters.query(), limit: SIZE, ...where }).catch(tellTrouble);
+  if (turn !== asked || !found) return;
   Object.assign(page, { items: found.items, total: found.total, begin: found.begin });
   page.focus = Math.max(0, Math.min(focus === "last" ? Infinity : focus, page.items.length - 1));
   tellProgress(found);
@@ -46,7 +52,8 @@ function draw() {
   $("single").hidden = page.view !== "single" || empty;
   $("nothing").hidden = !empty;
   const done = filters.isOpenOnly() ? "Nothing is left to do here." : "No example matches these filters.";
-  $("nothing").textContent = `${done} The final labels are written by: pencil labels RUN --apply`;
+  const end = `This is the end of the list; ${count(page.begin)} before it.`;
+  $("nothing").textContent = page.begin ? end : `${done} The final labels are written by: pencil labels RUN --apply`;
   for (const view of ["grid", "single"]) $(`view-${view}`).setAttribute("aria-pressed", String(view === page.view));
   if (page.view === "grid") grid.draw((place) => { focusOn(place); show("single"); }, focusOn);
   else single.draw(act);
@@ -83,10 +90,12 @@ function show(view) {
 const later = () => (page.items.length ? load({ from: page.items.at(-1).rank + 1 }) : undefined);
 const earlier = (focus) => (page.items.length ? load({ before: page.items[0].rank }, focus) : load({ from: 0 }));
 
+const isLastPage = () => page.begin + page.items.length >= page.total;
+
 async function move(step) {
   const next = page.focus + step;
   if (next >= page.items.length) {
-    if (step === 1) await later();
+    if (step === 1 && !isLastPage()) await later();
   } else if (next < 0) {
     if (step === -1 && page.begin > 0) await earlier("last");
   } else focusOn(next);
@@ -105,6 +114,7 @@ function refresh(row, state) {
 async function decide(label) {
   const item = current();
   if (!item) return;
+  const wasLast = page.focus === page.items.length - 1 && isLastPage();
   item.pending = label ?? SKIPPED;
   refresh(item.row, item.state);
   const saved = outbox.post("/api/decide", { row: item.row, label });
@@ -114,6 +124,8 @@ async function decide(label) {
     delete item.pending;
     refresh(found.row, found.state);
     tellProgress(found);
+    // Back to what was passed over, or to the word that nothing was.
+    if (wasLast && filters.isOpenOnly()) await load({ from: 0 });
   } catch (error) {
     delete item.pending;
     refresh(item.row, item.state);
@@ -157,10 +169,7 @@ async function follow() {
     tellProgress(found);
     if (!outbox.size) tellSaved("");
   } catch (error) {
-    if (!outbox.size) {
-      $("trouble").hidden = false;
-      $("trouble").textContent = error.name === "TypeError" ? "The server does not answer: is pencil review still running?" : error.message;
-    }
+    if (!outbox.size) tellTrouble(error);
   }
 }
 
@@ -170,7 +179,7 @@ async function start() {
   document.body.dataset.kind = summary.kind;
   known = summary.sequence;
   setClasses(summary.classes);
-  filters.setUp(summary, () => load({ from: 0 }));
+  filters.setUp(summary, () => { filters.remember(page.view, 0); load({ from: 0 }); });
   const kept = filters.restore();
   page.view = kept.view;
   tellSaved("");
@@ -190,7 +199,7 @@ listen({
   act,
   move,
   lines: grid.columns,
-  page: (step) => (step > 0 ? page.begin + page.items.length < page.total && later() : page.begin > 0 && earlier(0)),
+  page: (step) => (step > 0 ? !isLastPage() && later() : page.begin > 0 && earlier(0)),
   open: () => show("single"),
   toggle: () => show(page.view === "grid" ? "single" : "grid"),
   leave: () => page.view === "single" && show("grid"),
@@ -201,4 +210,4 @@ narrow.addEventListener("change", fold);
 fold();
 // The token has become a cookie; out of the address it is in no history and on no screenshot.
 history.replaceState(null, "", `/${location.hash}`);
-start().catch((error) => { $("trouble").hidden = false; $("trouble").textContent = error.message; });
+start().catch(tellTrouble);
