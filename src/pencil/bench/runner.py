@@ -6,12 +6,12 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pencil import data
 from pencil.bench.plain import synchronise
 from pencil.config import merge
 from pencil.data import Dataset
+from pencil.engine import Listener
 from pencil.run.build import build_engine, choose_machine
 from pencil.run.plan import Plan, plan
 
@@ -30,7 +30,7 @@ class _Enough(Exception):
     """The time is up."""
 
 
-class Runner:
+class Runner(Listener):
     """One configuration of the engine, run in slices of time so that several can take turns."""
 
     def __init__(self, dataset: Dataset, settings: dict[str, Any], *, phase: str) -> None:
@@ -62,18 +62,6 @@ class Runner:
             return
         if time.perf_counter() >= self.until:
             raise _Enough
-
-    def epoch_done(self, record: dict[str, Any]) -> None:
-        """Nothing is kept."""
-
-    def checkpoint_due(self, *, phase_end: bool) -> bool:
-        return False
-
-    def save(self, tensors: dict[str, NDArray[np.generic]], meta: dict[str, Any]) -> None:
-        """Nothing is kept."""
-
-    def stop_requested(self) -> bool:
-        return False
 
     def note(self, line: str) -> None:
         self.notes.append(line)

@@ -1,6 +1,6 @@
 """What the engine tells the outside while it trains."""
 
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 EpochRecord = dict[str, Any]
 
 
-class Listener(Protocol):
-    """Receives progress, epoch records and checkpoints; decides when to stop."""
+class Listener:
+    """Receives progress, epoch records and checkpoints; decides when to stop. This one lets everything pass."""
 
     def stepped(self, epoch: int, step: int, steps: int) -> None:
         """A step was queued."""
@@ -19,14 +19,14 @@ class Listener(Protocol):
 
     def checkpoint_due(self, *, phase_end: bool) -> bool:
         """Say whether a checkpoint should be written now, at the end of an epoch."""
-        ...
+        return False
 
     def save(self, tensors: dict[str, NDArray[np.generic]], meta: dict[str, Any]) -> None:
         """Write a checkpoint."""
 
     def stop_requested(self) -> bool:
         """Say whether a person or the system asked to stop."""
-        ...
+        return False
 
     def note(self, line: str) -> None:
         """A line for the log."""

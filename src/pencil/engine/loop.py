@@ -14,6 +14,7 @@ from pencil.data.augment import Prepare
 from pencil.engine.evaluate import Evaluator
 from pencil.engine.events import EpochRecord, Listener, Stopped
 from pencil.engine.feed import Feed
+from pencil.engine.record import measured, rates
 from pencil.engine.share import average_buffers, own_batches, unite
 from pencil.engine.state import State
 from pencil.engine.step import Step, Wrap
@@ -161,7 +162,7 @@ class Engine:
         mine = torch.cat(batches)
         clock.order[: len(mine)].copy_(mine)
         clock.epoch.fill_(self.epoch)
-        clock.rates.copy_(self._rates(phase, phase_epoch, len(batches)))
+        clock.rates.copy_(rates(phase, phase_epoch, len(batches)))
         self.state.model.train()
         done = int(clock.step.item())
         clock.position.fill_(sum(len(batch) for batch in batches[:done]))
@@ -173,17 +174,6 @@ class Engine:
             self.state.method.before_epoch(_View(self, phase_epoch), phase)
         return batches
 
-    def _rates(self, phase: Phase, phase_epoch: int, steps: int) -> Tensor:
-        moments = [phase_epoch + step / steps for step in range(steps)]
-        label_step = phase.label_step
-        return torch.tensor(
-            [
-                [phase.lr.at(moment, phase.epochs) for moment in moments],
-                [label_step.at(moment, phase.epochs) if label_step else 0.0 for moment in moments],
-            ],
-            dtype=torch.float64,
-        )
-
     def _stepper(self, phase: Phase, size: int, listener: Listener) -> Callable[[], None]:
         def make(wrap: Wrap | None) -> Step:
             return Step(self.state, phase, self.feed, self.prepare, self.precision, processes=self.processes, wrap=wrap)
@@ -191,25 +181,7 @@ class Engine:
         return self.steppers.get(phase.name, size, make, listener.note)
 
     def _measure(self, phase: Phase, phase_epoch: int) -> EpochRecord:
-        counts, parts = self.state.meters.read()
-        n = max(counts["examples"], 1)
-        clock_rates = self.state.clock.rates[:, 0].tolist()
-        record: EpochRecord = {
-            "epoch": self.epoch,
-            "phase": phase.name,
-            "phase_epoch": phase_epoch,
-            "lr": round(clock_rates[0], 8),
-            "label_step": round(clock_rates[1], 8),
-            "loss": sum(parts.values()) / n,
-            "loss_parts": {name: value / n for name, value in parts.items()},
-            "train_accuracy": 100 * counts["correct_given"] / n,
-            "agreement": 100 * counts["agreeing"] / n,
-            "changed": int(counts["changed"]),
-            "relabelled": int(counts["relabelled"]),
-            "nonfinite": int(counts["nonfinite"]),
-        }
-        if counts["label_known"]:
-            record["label_accuracy"] = 100 * counts["label_correct"] / counts["label_known"]
+        record = {"epoch": self.epoch, "phase": phase.name, "phase_epoch": phase_epoch, **measured(self.state)}
         for name, watched in self.watched.items():
             record[f"{name}_accuracy"] = watched.evaluator.accuracy(self.state.model, watched.labels)
         # Without a held-out set the latest weights count as the best.

@@ -4,13 +4,11 @@ import time
 from contextlib import suppress
 from dataclasses import replace
 from statistics import median
-from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
-from pencil.engine import EpochRecord
+from pencil.engine import EpochRecord, Listener
 from pencil.run.build import Machine, build_engine
 from pencil.run.plan import Plan
 
@@ -41,7 +39,7 @@ class _Enough(Exception):
     """Enough was measured."""
 
 
-class _Sample:
+class _Sample(Listener):
     """Listens to the engine until it has seen enough steps."""
 
     def __init__(self) -> None:
@@ -62,15 +60,3 @@ class _Sample:
     def step_seconds(self) -> float:
         """The usual time between two steps."""
         return float(np.median(np.diff(self.times[WARM_UP:])))
-
-    def checkpoint_due(self, *, phase_end: bool) -> bool:
-        return False
-
-    def save(self, tensors: dict[str, NDArray[np.generic]], meta: dict[str, Any]) -> None:
-        """Keeps nothing."""
-
-    def stop_requested(self) -> bool:
-        return False
-
-    def note(self, line: str) -> None:
-        """Shows nothing."""

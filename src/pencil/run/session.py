@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from pencil.engine import EpochRecord
+from pencil.engine import EpochRecord, Listener
 from pencil.results.checkpoint_store import CheckpointStore
 from pencil.results.history import History
 from pencil.types import Phase
@@ -50,7 +50,7 @@ class Silent:
 
 
 @dataclass
-class Session:
+class Session(Listener):
     """Connects the engine with the run folder and the display."""
 
     history: History

@@ -111,7 +111,7 @@ class MappedTable(ExampleTable):
         index, done = self.present, None
         rows_BC = self.outgoing[: len(index)].to("cpu", non_blocking=True, copy=True)
         if self.outgoing.is_cuda:
-            done = torch.cuda.Event()
+            done = torch.cuda.Event()  # type: ignore[no-untyped-call]
             done.record()
         self.pending.append(self.writer.submit(self._write, index, rows_BC, done))
 

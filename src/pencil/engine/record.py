@@ -1,0 +1,43 @@
+"""The numbers of an epoch: its rates beforehand, what it came to afterwards."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from pencil.engine.state import State
+from pencil.types import Phase
+
+
+def rates(phase: Phase, phase_epoch: int, steps: int) -> Tensor:
+    """Return [learning rate, label step] for each step of an epoch."""
+    moments = [phase_epoch + step / steps for step in range(steps)]
+    label_step = phase.label_step
+    return torch.tensor(
+        [
+            [phase.lr.at(moment, phase.epochs) for moment in moments],
+            [label_step.at(moment, phase.epochs) if label_step else 0.0 for moment in moments],
+        ],
+        dtype=torch.float64,
+    )
+
+
+def measured(state: State) -> dict[str, Any]:
+    """Return what the meters counted over an epoch, in percent where that makes sense; waits for the device."""
+    counts, parts = state.meters.read()
+    n = max(counts["examples"], 1)
+    lr, label_step = state.clock.rates[:, 0].tolist()
+    record = {
+        "lr": round(lr, 8),
+        "label_step": round(label_step, 8),
+        "loss": sum(parts.values()) / n,
+        "loss_parts": {name: value / n for name, value in parts.items()},
+        "train_accuracy": 100 * counts["correct_given"] / n,
+        "agreement": 100 * counts["agreeing"] / n,
+        "changed": int(counts["changed"]),
+        "relabelled": int(counts["relabelled"]),
+        "nonfinite": int(counts["nonfinite"]),
+    }
+    if counts["label_known"]:
+        record["label_accuracy"] = 100 * counts["label_correct"] / counts["label_known"]
+    return record
