@@ -163,7 +163,7 @@ def logged(path: Path) -> None:
 def journal_that_names_a_file(path: Path) -> None:
     fill(path)
     victim = path.with_name("victim")
-    victim.touch()
+    victim.write_text("precious")
     name, magic = str(victim).encode(), bytes.fromhex("d9d505f920a163d7")
     tail = len(name).to_bytes(4, "big") + sum(name).to_bytes(4, "big") + magic
     path.with_name("decisions.sqlite-journal").write_bytes(magic + bytes(1016) + b"\0\0\0\1" + name + tail)
