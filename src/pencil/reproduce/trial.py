@@ -13,7 +13,7 @@ from pencil.reproduce.study import FACTS, SYSTEMS, Cell, Study, System
 from pencil.run.plan import one_spelling
 from pencil.run.queue import Job
 
-QUICK_EPOCHS = 48
+QUICK_EPOCHS = 40
 QUICK_NETWORK: dict[str, Any] = {"backbone": "small_cnn", "backbone_options": {"width": 8}}
 
 
