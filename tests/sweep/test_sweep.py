@@ -1,0 +1,88 @@
+"""Many runs from one file, in real processes."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from pencil.cli import run
+from pencil.errors import PencilError
+from pencil.run.queue import Job, run_jobs, state_of
+from pencil.sweep import read_sweep
+
+FILE = """
+out = "{out}"
+[settings]
+data = {{ source = "digits", noise = "symmetric:0.3" }}
+backbone = "mlp"
+hardware = {{ threads = 1 }}
+phases.backbone = {{ epochs = 1, lr = "0.1" }}
+phases.labels = {{ epochs = 1, lr = "0.1" }}
+phases.tuning = {{ epochs = 1, lr = "0.1" }}
+[runs.one]
+seed = 1
+[runs.broken]
+options = {{ label_stepp = "1" }}
+[runs.two]
+seed = 2
+"""
+
+
+@pytest.mark.slow
+def test_a_failing_run_stops_no_other_and_finished_ones_are_not_repeated(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "sweep.toml"
+    file.write_text(FILE.format(out=tmp_path / "runs"))
+    assert run(["sweep", str(file), "--parallel", "2", "--json"]) == 1
+    rows = {row["run"]: row for row in json.loads(capsys.readouterr().out)}
+    assert {name: row["state"] for name, row in rows.items()} == {
+        "one": "finished",
+        "broken": "failed",
+        "two": "finished",
+    }
+    assert 'Did you mean "label_step"' in rows["broken"]["reason"]
+    assert rows["one"]["test_accuracy"]["last"] > 30
+    assert not (tmp_path / "runs/broken").exists()
+
+    written = (tmp_path / "runs/one/result.json").stat().st_mtime_ns
+    file.write_text(FILE.format(out=tmp_path / "runs").replace("label_stepp", "label_step"))
+    assert run(["sweep", str(file), "--parallel", "2"]) == 0
+    shown = capsys.readouterr().out
+    assert [line.split()[:2] for line in shown.splitlines()[1:]] == [
+        ["one", "skipped"],
+        ["broken", "finished"],
+        ["two", "skipped"],
+    ]
+    assert (tmp_path / "runs/one/result.json").stat().st_mtime_ns == written
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("", "has no runs"),
+        ("[run.a]\nseed = 1", 'unknown key "run". Did you mean "runs"'),
+        ('[runs."../a"]\nseed = 1', "cannot be a folder's name"),
+        ("[runs", "is not a readable TOML file"),
+    ],
+)
+def test_a_wrong_file_is_refused_in_one_line(tmp_path: Path, text: str, line: str) -> None:
+    file = tmp_path / "sweep.toml"
+    file.write_text(text)
+    with pytest.raises(PencilError, match=line):
+        read_sweep(file)
+
+
+def test_runs_take_the_shared_settings_and_lay_their_own_over_them(tmp_path: Path) -> None:
+    file = tmp_path / "rates.toml"
+    file.write_text("[settings]\nseed = 1\noptimizer.momentum = 0.5\n[runs.a]\n[runs.b]\noptimizer.momentum = 0.9\n")
+    first, second = read_sweep(file)
+    assert first.document == {"seed": 1, "optimizer": {"momentum": 0.5}}
+    assert second.document == {"seed": 1, "optimizer": {"momentum": 0.9}}
+    assert first.folder == tmp_path / "rates" / "a"
+
+
+def test_no_runs_at_a_time_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(PencilError, match="--parallel is 0"):
+        run_jobs([Job("a", tmp_path / "a", {})], parallel=0, tell=print)
+    assert state_of(tmp_path) is None
