@@ -62,6 +62,9 @@ def write_report(
     from pencil.results.read import read_run
 
     opened = read_run(run)
+    path = out or opened.folder.report
+    if path.is_dir():
+        raise PencilError(f"{path} is a folder; name the file to write, e.g. {path / 'report.html'}.")
 
     def look(ids: Sequence[str]) -> "list[Sight]":
         from pencil.config import from_document, read_toml
@@ -74,6 +77,5 @@ def write_report(
     made = make_report(opened, look)
     if made.missing and strict:
         raise PencilError(made.missing)
-    path = out or opened.folder.report
     write_atomic(path, made.html.encode())
     return path, made.missing

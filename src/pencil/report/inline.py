@@ -5,6 +5,8 @@ from xml.etree import ElementTree
 
 from markupsafe import Markup
 
+LARGEST = 1.5
+"""How much larger than drawn a figure may become."""
 _DROPPED = ("metadata", "style")
 _REFERENCE = re.compile(r"url\(#([^)]+)\)")
 _COLOUR = re.compile(r"#[0-9a-f]{6}")
@@ -27,7 +29,14 @@ def inline(svg: bytes, *, name: str, description: str, variables: dict[str, str]
         element.text = None if element.text and not element.text.strip() else element.text
     for unused in ("width", "height", "version"):
         root.attrib.pop(unused, None)
-    root.attrib |= {"role": "img", "aria-label": description, "class": "figure"}
+    width = float(root.attrib["viewBox"].split()[2])
+    # A small figure is not blown up to the width of the page.
+    root.attrib |= {
+        "role": "img",
+        "aria-label": description,
+        "class": "figure",
+        "style": f"max-width:{LARGEST * width:.0f}px",
+    }
     # Serialised with every special letter of texts and attributes escaped.
     return Markup(ElementTree.tostring(root, encoding="unicode", short_empty_elements=True))
 
