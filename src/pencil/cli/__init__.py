@@ -24,6 +24,7 @@ You get a network that was not fooled, and the labels it believes.
 \b
   pencil demo                               see it work, in about a minute
   pencil train photos/ --out run            learn from a folder of images
+  pencil review run                         look at the doubtful labels, in the browser
   pencil predict run new-photos/ > new.csv  use what was learned
 
 A run is a folder; its labels.parquet has each example's label, given and believed.

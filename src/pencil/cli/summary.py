@@ -12,7 +12,7 @@ def print_summary(result: Mapping[str, Any], folder: Path, source: str) -> None:
     rows = [*figures(result), ("run folder", str(folder)), ("labels", str(folder / "labels.parquet"))]
     if (folder / "report.html").exists():
         rows.append(("look at", str(folder / "report.html")))
-    rows.append(("next", f"pencil predict {folder} {source}"))
+    rows.append(("next", f"pencil review {folder}, or: pencil predict {folder} {source}"))
     width = max(len(name) for name, _ in rows)
     for name, text in rows:
         typer.echo(f"{name:<{width}}  {text}")
