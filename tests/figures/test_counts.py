@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 
 from pencil.figures.balance import draw_balance
 from pencil.figures.histogram import draw_histogram
-from pencil.figures.style import plain_text, render, width_of
+from pencil.figures.style import plain_text, render, short_number, width_of
 from pencil.figures.transition import draw_transition
 
 ODD = ["a $x", "名前", "<b>&</b>", "_^{\\frac", "x" * 90]
@@ -72,3 +72,10 @@ def test_names_are_made_fit_for_a_figure(name: str, shown: str) -> None:
 
 def test_wide_letters_take_more_room() -> None:
     assert width_of("名前", 9) > width_of("ab", 9) > 0
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"), [(0.25, "0.25"), (9500, "9,500"), (25_000, "25k"), (1_500_000, "1.5M"), (0, "0")]
+)
+def test_large_numbers_are_short(value: float, shown: str) -> None:
+    assert short_number(value) == shown

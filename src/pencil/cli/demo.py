@@ -31,7 +31,7 @@ def demo(
     _draw(folder)
     typer.echo(
         f"\nwritten to {folder}/, one run for each; {folder}/*/labels.parquet has every label, given and corrected,"
-        f" {folder}/curves.svg how it went."
+        f" {folder}/*/report.html what became of them, {folder}/curves.svg how it went."
     )
     typer.echo("next: pencil train YOUR-DATA --out run")
 
@@ -55,13 +55,16 @@ def _runs(method: str, folder: Path, seeds: range) -> Iterator[dict[str, Any]]:
 
 
 def _draw(folder: Path) -> None:
-    """Draw the runs of each method side by side."""
+    """Draw the runs of each method side by side, and make their reports."""
+    from pencil.cli.report import add_report
     from pencil.figures.curves import draw_curves
     from pencil.figures.style import render
     from pencil.results.atomic import write_atomic
     from pencil.results.read import read_run
 
     first = {METHODS[m]: next(iter(sorted(folder.glob(f"{m}*/status.json")))).parent for m in METHODS}
+    for status in sorted(folder.glob("*/status.json")):
+        add_report(status.parent)
     histories = {name: read_run(path).history for name, path in first.items()}
     write_atomic(folder / "curves.svg", render(draw_curves(histories, phases_of="PENCIL"), "svg"))
 

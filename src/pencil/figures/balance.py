@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from pencil.figures.style import CORRECTED, GIVEN, INK, MUTED, look, panel, plain_text, width_of
+from pencil.figures.style import CORRECTED, GIVEN, INK, MUTED, look, panel, plain_text, short_number, width_of
 
 WIDTH = 5.0
 
@@ -23,7 +23,7 @@ def draw_balance(names: Sequence[str], given: Sequence[int], corrected: Sequence
         axes.set_ylim(len(names) - 0.4, -0.6)
         axes.set_xlim(*_limits([*given, *corrected]))
         axes.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
-        axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+        axes.xaxis.set_major_formatter(lambda value, _: short_number(value))
         axes.set_xlabel("examples")
         _tidy(axes)
         return figure

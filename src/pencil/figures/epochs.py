@@ -8,10 +8,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from pencil.figures.style import INK, MUTED, SHADES, look, panel
+from pencil.figures.style import INK, MUTED, SHADES, look, panel, short_number
 
 WIDTH, HEIGHT = 5.0, 2.6
-_EDGES = {"left": 0.09, "right": 0.74, "bottom": 0.17, "top": 0.9}
+_EDGES = {"left": 0.105, "right": 0.74, "bottom": 0.17, "top": 0.9}
 """The same for every panel, so that panels above each other share their epochs."""
 _LETTER = 0.0165
 """Width of a small letter, as a share of the panel."""
@@ -51,7 +51,8 @@ def draw_epochs(lines: Sequence[Line], phases: Sequence[Stretch], *, unit: str =
         axes.xaxis.set_major_locator(MaxNLocator(nbins=8, integer=True, min_n_ticks=1))
         axes.grid(axis="x", visible=False)
         axes.set_xlabel("epoch")
-        axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}{unit}")
+        axes.yaxis.set_major_formatter(lambda value, _: f"{short_number(value)}{unit}")
+        _widen(axes, least=4 if unit else 0)
         axes.spines["left"].set_visible(False)
         _mark_phases(axes, phases)
         _name_ends(axes, [line for line in lines if line.values], unit)
@@ -64,6 +65,14 @@ def _draw(axes: Axes, line: Line, stretch: Stretch) -> None:
         # One point alone makes no line.
         marker = "o" if len(points) == 1 else ""
         axes.plot(*zip(*points, strict=True), color=line.colour, linestyle=line.style, marker=marker, linewidth=1.8)
+
+
+def _widen(axes: Axes, least: float) -> None:
+    """Keep a difference of nothing from looking like one."""
+    low, high = axes.get_ylim()
+    if high - low < least:
+        middle = (low + high) / 2
+        axes.set_ylim(middle - least / 2, middle + least / 2)
 
 
 def _mark_phases(axes: Axes, phases: Sequence[Stretch]) -> None:

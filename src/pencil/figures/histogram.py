@@ -10,11 +10,11 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from pencil.figures.style import CORRECTED, DOUBT, INK, MUTED, look, panel
+from pencil.figures.style import CORRECTED, DOUBT, INK, MUTED, look, panel, short_number
 
 BINS = 40
 COLOURS = {"keep": MUTED, "relabel": CORRECTED, "review": DOUBT}
-_EDGES = {"left": 0.09, "right": 0.98, "bottom": 0.16, "top": 0.9}
+_EDGES = {"left": 0.105, "right": 0.98, "bottom": 0.16, "top": 0.9}
 
 
 def draw_histogram(
@@ -33,7 +33,7 @@ def draw_histogram(
         axes.set_ylim(0, 1.22 * max(base.max(), 1))
         axes.set_xlabel(label)
         axes.yaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
-        axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+        axes.yaxis.set_major_formatter(lambda value, _: short_number(value))
         axes.grid(axis="x", visible=False)
         axes.spines["left"].set_visible(False)
         _mark(axes, threshold, sides)

@@ -77,3 +77,11 @@ def plain_text(text: str, most: int) -> str:
 def width_of(text: str, size: float) -> float:
     """Return about how many inches a text takes at a size in points; letters of wide scripts take twice the room."""
     return sum(1.0 if east_asian_width(letter) in "WF" else 0.62 for letter in text) * size / 72
+
+
+def short_number(value: float) -> str:
+    """Write a number on an axis: thousands from 10k on, millions from 1M on."""
+    for size, letter in ((1e6, "M"), (1e3, "k")):
+        if abs(value) >= max(size, 1e4):
+            return f"{value / size:g}{letter}"
+    return f"{value:g}" if abs(value) < 1000 else f"{value:,.0f}"

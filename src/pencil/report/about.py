@@ -20,7 +20,8 @@ class Step:
 
 def next_steps(material: Material) -> list[Step]:
     """Return commands that carry on from here."""
-    run = shlex.quote(str(material.folder.path))
+    path = str(material.folder.path)
+    run = shlex.quote(path)
     source = str(material.settings.get("data", {}).get("source", ""))
     data = shlex.quote(source) if source and not source.startswith("<") else "NEW-DATA"
     steps = []
@@ -28,8 +29,16 @@ def next_steps(material: Material) -> list[Step]:
         steps.append(Step(f"pencil review {run}", f"Look at the {suspects:,} suspects in the browser and decide."))
         steps.append(Step(f"pencil labels {run}", "See how many labels stricter or looser thresholds touch."))
     steps.append(Step(f"pencil labels {run} --apply", "Write the final labels, people’s decisions first."))
+    if suspects and material.learned:
+        purpose = "Go on from here after the review, people’s decisions locked."
+        steps.append(Step(f"pencil train {data} --from {run} --out {shlex.quote(f'{path}-reviewed')}", purpose))
     if not material.learned and material.settings.get("method") != "pencil":
-        steps.append(Step(f"pencil train {data} --out {run}-pencil", "Have every training label examined by PENCIL."))
+        steps.append(
+            Step(
+                f"pencil train {data} --out {shlex.quote(f'{path}-pencil')}",
+                "Have every training label examined by PENCIL.",
+            )
+        )
     steps.append(Step(f"pencil predict {run} {data}", "Use the trained network."))
     return steps
 
