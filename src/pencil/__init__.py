@@ -12,6 +12,7 @@ _LAZY = {
     "PencilError": "pencil.errors",
     "losses": "pencil.losses",
     "data": "pencil.data",
+    "PencilClassifier": "pencil.estimator",
 }
 
 
@@ -22,4 +23,4 @@ def __getattr__(name: str) -> Any:
     return module if module.__name__ == f"pencil.{name}" else getattr(module, name)
 
 
-__all__ = ["PencilError", "Result", "__version__", "data", "fit", "losses"]
+__all__ = ["PencilClassifier", "PencilError", "Result", "__version__", "data", "fit", "losses"]

@@ -53,7 +53,7 @@ def write_outcome(
     """Write labels, distributions, weights, what prediction needs, and last of all result.json."""
     if not machine.processes.leads:
         return
-    table, believed = _label_rows(engine, plan)
+    table, believed = label_rows(engine, plan)
     labels_table.write_labels(folder.labels, table)
     if believed.classes.shape[1]:
         write_top(folder.label_distributions, believed.classes, believed.shares, plan.dataset.num_classes)
@@ -62,7 +62,7 @@ def write_outcome(
     weights = {k: v.detach().cpu().contiguous().numpy() for k, v in engine.state.model.state_dict().items()}
     write_arrays(folder.model, weights)
     write_description(plan, folder)
-    summary.write_summary(folder.result, _summary(engine, plan, machine, history, table))
+    summary.write_summary(folder.result, summarise(engine, plan, machine, history, table))
 
 
 def write_description(plan: Plan, folder: RunFolder) -> None:
@@ -82,7 +82,8 @@ def write_description(plan: Plan, folder: RunFolder) -> None:
     )
 
 
-def _label_rows(engine: Engine, plan: Plan) -> tuple[pa.Table, Believed]:
+def label_rows(engine: Engine, plan: Plan) -> tuple[pa.Table, Believed]:
+    """Return the rows of labels.parquet, in the order of the source, and what is believed of each."""
     dataset = plan.dataset
     sets = [(dataset.train, _trained(engine, plan), "train")]
     if dataset.held_out is not None:
@@ -170,13 +171,14 @@ def _source_order(sets: list[Examples]) -> NDArray[np.int64]:
     return np.argsort(np.concatenate([s.index for s in selections]), kind="stable")
 
 
-def _summary(
+def summarise(
     engine: Engine,
     plan: Plan,
     machine: Machine,
     history: list[dict[str, Any]],
     table: pa.Table,
 ) -> summary.Summary:
+    """Return the run in a few numbers."""
     settings, dataset = plan.settings, plan.dataset
     given, corrected = (np.asarray(table[name].fill_null(-1)) for name in ("given", "corrected"))
     clean = np.asarray(table["clean"].fill_null(-1)) if "clean" in table.column_names else None

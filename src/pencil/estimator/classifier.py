@@ -1,0 +1,135 @@
+"""PencilClassifier: scikit-learn's fit and predict, for labels that are partly wrong."""
+
+from collections.abc import Mapping, Sequence
+from numbers import Integral
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.preprocessing import LabelEncoder
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from pencil.config import merge
+from pencil.data import from_arrays
+from pencil.estimator.errors import InvalidInput, value_errors
+from pencil.estimator.inputs import Scale, plain, readable
+from pencil.estimator.training import probabilities, train
+
+
+class PencilClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A neural network that is trained on partly wrong labels and corrects them on the way.
+
+    X holds rows [n, d] or images [n, H, W], [n, H, W, C] or [n, C, H, W] (0 to 255 or 0 to 1), as a NumPy array, a
+    torch tensor, a pandas data frame or lists. Rows get a perceptron, images a convolutional network.
+
+    Parameters
+    ----------
+    method : name of a method, e.g. "pencil" or "cross_entropy".
+    recipe : name of the settings to start from; "auto" suits any data and noise.
+    backbone : name of a network, "timm:NAME" or "file.py:factory"; None chooses by the shape of X.
+    epochs : how long to train: a total that the method's phases share, one number for each phase, or None for the
+        recipe's. With a total, labels take larger steps in fewer epochs, so that they can move as far.
+    device : "auto" (a GPU for images where there is one, else the CPU), "cpu", "cuda", …
+    precision : "auto", "32-true", "64-true" or "bf16-mixed".
+    random_state : seed or random state that network, order and augmentation follow from.
+    verbose : 0 for silence, 1 for a line every few seconds, 2 for a line every epoch.
+    settings : further settings, as in a run's config.toml: {"optimizer": {"batch_size": 32}}.
+
+    Attributes
+    ----------
+    classes_ : [C] the labels as given in y, sorted.
+    n_features_in_ : number of columns of X (of images, the length of their first axis).
+    label_distributions_ : [n, C] what is believed of each training label, y^d.
+    corrected_labels_ : [n] the most probable class of each training example, as in `classes_`.
+    label_quality_ : [n] 0 (the given label is surely wrong) to 1 (surely right).
+    model_ : the trained network; it takes prepared inputs.
+    summary_ : the run in a few numbers, as in result.json.
+    """
+
+    def __init__(
+        self,
+        method: str = "pencil",
+        *,
+        recipe: str = "auto",
+        backbone: str | None = None,
+        epochs: int | Sequence[int] | None = None,
+        device: str = "auto",
+        precision: str = "auto",
+        random_state: Any = None,
+        verbose: int = 0,
+        settings: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.method = method
+        self.recipe = recipe
+        self.backbone = backbone
+        self.epochs = epochs
+        self.device = device
+        self.precision = precision
+        self.random_state = random_state
+        self.verbose = verbose
+        self.settings = settings
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Train on X and its partly wrong labels y."""
+        x, given = validate_data(self, plain(X), plain(y), dtype="numeric", allow_nd=True)
+        check_classification_targets(given)
+        encoder = LabelEncoder().fit(given)
+        if len(encoder.classes_) < 2:
+            raise InvalidInput(f"y has only 1 class ({encoder.classes_[0]}); training needs at least two.")
+        self.classes_ = encoder.classes_
+        self._shape, self._scale = x.shape[1:], None if x.ndim == 2 else Scale.of(x)
+        with value_errors():
+            names = [str(name) for name in self.classes_]
+            dataset = from_arrays(readable(x, self._scale), encoder.transform(given), class_names=names)
+            learned = train(dataset, self._asked(), self.epochs, self.verbose)
+        self.model_, self._preparation = learned.model, learned.preparation
+        self.label_distributions_, self.label_quality_ = learned.distributions, learned.quality
+        self.corrected_labels_ = self.classes_[learned.corrected]
+        self.summary_ = learned.summary
+        return self
+
+    def predict_proba(self, X: Any) -> NDArray[Any]:
+        """Return the probability of each class, [n, C] in the order of `classes_`."""
+        check_is_fitted(self)
+        x = validate_data(self, plain(X), dtype="numeric", allow_nd=True, reset=False)
+        if x.shape[1:] != self._shape:
+            raise InvalidInput(
+                f"X has examples of shape {x.shape[1:]}, but the classifier was fitted on {self._shape}."
+            )
+        with value_errors():
+            inputs = readable(x, self._scale)
+            return probabilities(self.model_, self._preparation, inputs, self._device())
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the most probable class of each example."""
+        shares = self.predict_proba(X)
+        classes: NDArray[Any] = self.classes_[np.argmax(shares, axis=1)]
+        return classes
+
+    def _asked(self) -> dict[str, Any]:
+        """Return the parameters as settings; all examples are trained on unless the user keeps some apart."""
+        own = {
+            "method": self.method,
+            "recipe": self.recipe,
+            "backbone": self.backbone,
+            "seed": self._seed(),
+            "hardware": {"device": self._device(), "precision": self.precision},
+        }
+        return dict(merge({"data": {"held_out": 0.0}}, self.settings or {}, own))
+
+    def _device(self) -> str:
+        # A step on rows is too small to be worth a GPU; who has wide rows and many of them can ask for one.
+        return "cpu" if self.device == "auto" and self._scale is None else self.device
+
+    def _seed(self) -> int:
+        random = check_random_state(self.random_state)
+        # A seed given as a number means the same as on the command line.
+        return int(self.random_state if isinstance(self.random_state, Integral) else random.randint(2**31 - 1))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        return tags

@@ -1,0 +1,109 @@
+"""Trains in memory: no run folder, nothing left behind but what was learned."""
+
+import copy
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from pencil.config import Schedule, merge
+from pencil.data import ArrayInputs, Dataset, Preparation
+from pencil.data.augment import Prepare
+from pencil.engine import predict
+from pencil.errors import PencilError
+from pencil.estimator.progress import Lines
+from pencil.results.distributions import spread
+from pencil.run.build import build_engine, choose_machine
+from pencil.run.outcome import label_rows, summarise
+from pencil.run.plan import Plan, plan
+from pencil.runtime import PRECISIONS, choose_device
+
+Document = Mapping[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """What training gives back, all of it on the CPU."""
+
+    model: nn.Module
+    preparation: Preparation
+    distributions: NDArray[np.float32]
+    corrected: NDArray[np.int64]
+    quality: NDArray[np.float64]
+    summary: dict[str, Any]
+
+
+def train(dataset: Dataset, asked: Document, epochs: int | Sequence[int] | None, verbose: int) -> Learned:
+    """Train on all examples of a dataset."""
+    prepared = _plan(dataset, asked, epochs)
+    with _undisturbed():
+        machine = choose_machine(prepared.settings.hardware)
+        engine, lines = build_engine(prepared, machine)
+        progress = Lines(prepared.phases, verbose)
+        for line in (*prepared.warnings, *lines):
+            progress.note(line)
+        engine.train(progress)
+        table, believed = label_rows(engine, prepared)
+        summary = summarise(engine, prepared, machine, progress.history, table)
+    whole = believed.shares
+    if believed.classes.shape[1]:
+        whole = spread(believed.classes, believed.shares, dataset.num_classes)
+    model = engine.state.model.eval().to("cpu", torch.float32)
+    preparation = prepared.dataset.preparation
+    return Learned(model, preparation, whole, believed.corrected, believed.quality, summary.fields())
+
+
+def _plan(dataset: Dataset, asked: Document, epochs: int | Sequence[int] | None) -> Plan:
+    if epochs is None or not isinstance(epochs, (int, np.integer)):
+        return plan(dataset, asked, epochs=None if epochs is None else [int(count) for count in epochs])
+    if epochs < 1:
+        raise PencilError(f"epochs is {epochs}; give at least 1, or one number for each phase.")
+    usual = plan(dataset, asked)
+    lengths = shared(int(epochs), [phase.epochs for phase in usual.phases])
+    return plan(dataset, merge(_steps(usual, lengths), asked), epochs=lengths)
+
+
+def shared(total: int, lengths: Sequence[int]) -> list[int]:
+    """Share a number of epochs among phases in proportion to their usual lengths."""
+    ends = [round(total * end / max(sum(lengths), 1)) for end in accumulate(lengths)]
+    return [end - start for start, end in zip([0, *ends], ends, strict=False)]
+
+
+def _steps(usual: Plan, lengths: Sequence[int]) -> Document:
+    """Let labels take larger steps where they get fewer of them, so that they can move as far as usual."""
+    options = {}
+    for phase, length in zip(usual.phases, lengths, strict=True):
+        for name in type(usual.method).phase_schedules.get(phase.name, ()):
+            if length and usual.settings.options.get(name) is not None:
+                step = Schedule.parse(usual.settings.options[name])
+                options[name] = str(step.times(max(1.0, phase.epochs / length)))
+    return {"options": options}
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Leave torch's random numbers and threads as they were: a fit must not change what its caller draws next."""
+    threads = torch.get_num_threads()
+    with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
+        try:
+            yield
+        finally:
+            torch.set_num_threads(threads)
+
+
+def probabilities(model: nn.Module, preparation: Preparation, inputs: NDArray[Any], device: str) -> NDArray[Any]:
+    """Return class probabilities [N, C] of raw inputs."""
+    where = choose_device(device)
+    # In 64 bits a row's answer does not depend on which other rows are asked with it; images would take too long.
+    exact = preparation.kind == "rows" and where.type == "cpu"
+    precision = PRECISIONS["64-true" if exact else "32-true"]
+    network = copy.deepcopy(model).to(where, precision.dtype)
+    prepare = Prepare(preparation, seed=0).to(where)
+    found: NDArray[Any] = predict(network, ArrayInputs(inputs), prepare, precision, where).numpy()
+    return found

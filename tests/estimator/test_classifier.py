@@ -1,0 +1,185 @@
+"""PencilClassifier: what it learns, which data it takes, and how it lives among scikit-learn's tools."""
+
+import pickle
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.datasets import load_digits, make_blobs
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from pencil import PencilClassifier, PencilError
+
+SMALL = {"backbone_options": {"hidden": 32, "depth": 1}}
+
+
+def quick(**parameters: Any) -> PencilClassifier:
+    return PencilClassifier(**{"epochs": 12, "random_state": 0, "settings": SMALL, "device": "cpu"} | parameters)
+
+
+@pytest.fixture(scope="module")
+def noisy() -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
+    """Three clouds of points; of 300 labels every fifth is wrong."""
+    x, y = make_blobs(300, centers=3, n_features=4, random_state=1)
+    wrong = y.copy()
+    wrong[::5] = (y[::5] + 1) % 3
+    return x, wrong, y
+
+
+@pytest.fixture(scope="module")
+def fitted(noisy: Any) -> PencilClassifier:
+    return quick(epochs=40).fit(noisy[0], noisy[1])
+
+
+def test_wrong_labels_are_corrected_and_told_apart(fitted: PencilClassifier, noisy: Any) -> None:
+    x, wrong, truth = noisy
+    assert (fitted.corrected_labels_ == truth).mean() > 0.95 > 0.8 == (wrong == truth).mean()
+    assert fitted.score(x, truth) > 0.95
+    assert fitted.label_quality_[::5].max() < np.delete(fitted.label_quality_, np.s_[::5]).mean()
+    assert fitted.label_distributions_.shape == (300, 3)
+    np.testing.assert_allclose(fitted.label_distributions_.sum(1), 1, atol=1e-5)
+    assert fitted.summary_["num_changed"] == (fitted.corrected_labels_ != wrong).sum()
+    assert fitted.summary_["num_examples"] == 300, "all examples are trained on"
+
+
+@pytest.mark.parametrize("names", [["b", "c", "a"], [-1, 7, 3], [True, False, False], [2.0, 0.0, 1.0]], ids=str)
+def test_classes_come_back_as_they_were_given(noisy: Any, names: list[Any]) -> None:
+    x, wrong, _ = noisy
+    y = np.array(names)[wrong]
+    model = quick().fit(x, y)
+    assert model.classes_.tolist() == sorted(set(names))
+    for found in (model.predict(x), model.corrected_labels_):
+        assert found.dtype == y.dtype
+        assert set(found) <= set(names)
+    assert model.predict_proba(x).shape == (300, len(set(names)))
+
+
+def test_tensors_and_lists_are_taken_like_arrays(noisy: Any) -> None:
+    x, y, _ = noisy
+    expected = quick(epochs=3).fit(x, y).predict_proba(x)
+    graph = torch.tensor(x, requires_grad=True)
+    np.testing.assert_array_equal(quick(epochs=3).fit(graph, torch.tensor(y)).predict_proba(graph), expected)
+    np.testing.assert_array_equal(quick(epochs=3).fit(x.tolist(), y.tolist()).predict_proba(x.tolist()), expected)
+
+
+def test_data_frames_keep_their_column_names(noisy: Any) -> None:
+    pandas = pytest.importorskip("pandas")
+    x, y, _ = noisy
+    frame = pandas.DataFrame(x, columns=list("abcd"))
+    model = quick(epochs=3).fit(frame, pandas.Series(y))
+    assert model.feature_names_in_.tolist() == list("abcd")
+    np.testing.assert_array_equal(model.predict_proba(frame), quick(epochs=3).fit(x, y).predict_proba(x))
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(frame[["b", "a", "c", "d"]])
+
+
+def test_pandas_is_not_imported_for_arrays(fitted: PencilClassifier) -> None:
+    if "pandas" in sys.modules:
+        pytest.skip("another test imported pandas")
+    fitted.predict(np.zeros((2, 4)))
+    assert "pandas" not in sys.modules
+
+
+def test_it_lives_in_pipelines_and_searches(noisy: Any) -> None:
+    x, y, truth = noisy
+    pipeline = make_pipeline(StandardScaler(), quick())
+    assert cross_val_score(pipeline, x, y, cv=3).mean() > 0.6, "judged by labels of which 0.8 are right"
+    search = GridSearchCV(
+        pipeline, {"pencilclassifier__method": ["pencil", "cross_entropy"]}, cv=2, error_score="raise"
+    )
+    assert search.fit(x, y).score(x, truth) > 0.8
+    assert clone(search.best_estimator_).get_params()["pencilclassifier__epochs"] == 12
+
+
+def test_a_pickle_keeps_network_and_labels(fitted: PencilClassifier, noisy: Any) -> None:
+    again = pickle.loads(pickle.dumps(fitted))
+    np.testing.assert_array_equal(again.predict_proba(noisy[0]), fitted.predict_proba(noisy[0]))
+    np.testing.assert_array_equal(again.corrected_labels_, fitted.corrected_labels_)
+
+
+def test_the_same_seed_gives_the_same_network_and_leaves_others_random_numbers(noisy: Any) -> None:
+    x, y, _ = noisy
+    torch.manual_seed(5)
+    expected = torch.rand(3)
+    torch.manual_seed(5)
+    one, other, unlike = (quick(epochs=2, random_state=seed).fit(x, y).predict_proba(x) for seed in (1, 1, 2))
+    assert torch.equal(torch.rand(3), expected)
+    assert np.array_equal(one, other)
+    assert not np.array_equal(one, unlike)
+
+
+def test_verbose_prints_lines(noisy: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    x, y, _ = noisy
+    quick(epochs=(2, 1, 1)).fit(x, y)
+    assert capsys.readouterr().out == ""
+    quick(epochs=(2, 1, 1), verbose=2).fit(x, y)
+    lines = [line for line in capsys.readouterr().out.splitlines() if "epoch" in line]
+    assert [line.split(": ")[0] for line in lines] == [
+        f"[PencilClassifier] phase {name}, epoch {number}/4"
+        for number, name in enumerate(["backbone", "backbone", "labels", "tuning"], start=1)
+    ]
+    assert "given labels" in lines[-1] and "changed" in lines[-1]
+
+
+@pytest.mark.parametrize("layout", ["grey", "last", "first", "unit", "tensor"])
+def test_images_get_a_convolutional_network(layout: str) -> None:
+    digits = load_digits()
+    pixels, y = (digits.images[:200] * 15).astype(np.uint8), digits.target[:200]
+    x: Any = {
+        "grey": pixels,
+        "last": pixels[..., None],
+        "first": np.repeat(pixels[:, None], 3, axis=1),
+        "unit": pixels / 255,
+        "tensor": torch.tensor(pixels[:, None]),
+    }[layout]
+    model = quick(epochs=(8, 1, 4), settings={"data": {"augment": {"flip": False}}, "backbone_options": {"width": 8}})
+    assert model.fit(x, y).score(x, y) > 0.5
+    assert any(isinstance(part, torch.nn.Conv2d) for part in model.model_.modules())
+    # One dark image alone is read on the scale of those it was fitted on.
+    dark = x[:1] * 0
+    np.testing.assert_allclose(model.predict_proba(dark), model.predict_proba(np.concatenate([dark, x]))[:1], atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("given", "asked", "message"),
+    [("bytes", "unit", "same scale"), ("unit", "bytes", "same scale"), ("bytes", "wide", "examples of shape")],
+)
+def test_images_on_another_scale_are_refused(given: str, asked: str, message: str) -> None:
+    bytes_ = np.random.default_rng(0).integers(0, 255, (40, 8, 8), dtype=np.uint8)
+    images = {"bytes": bytes_, "unit": bytes_ / 255, "wide": np.zeros((2, 8, 9), dtype=np.uint8)}
+    model = quick(epochs=1, settings=None).fit(images[given], np.arange(40) % 2)
+    with pytest.raises(ValueError, match=message):
+        model.predict(images[asked])
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"method": "pencl"}, 'Did you mean "pencil"'),
+        ({"recipe": "none"}, "no recipe"),
+        ({"backbone": "small_cnn"}, "takes images"),
+        ({"epochs": 0}, "at least 1"),
+        ({"epochs": (1, 2)}, "3 phases"),
+        ({"settings": {"optimiser": {}}}, "optimizer"),
+        ({"device": "abacus"}, "no device"),
+        ({"random_state": -1}, "random_state|seed|between"),
+    ],
+)
+def test_wrong_parameters_are_value_errors_at_fit(noisy: Any, parameters: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message) as caught:
+        quick(**{"settings": None} | parameters).fit(noisy[0], noisy[1])
+    assert "random_state" in parameters or isinstance(caught.value, PencilError)
+
+
+def test_missing_labels_are_scikit_learns_error(noisy: Any) -> None:
+    x, y, _ = noisy
+    with pytest.raises(ValueError, match="NaN"):
+        quick().fit(x, np.where(y == 0, np.nan, y))
+    with pytest.raises(ValueError, match="Unknown label type"):
+        quick().fit(x, x[:, 0])
