@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ def describe(
     *,
     epochs: Sequence[int] | None,
     out: Path | None,
+    start_from: Path | None,
     download: bool,
     as_json: bool,
 ) -> None:
@@ -24,11 +26,13 @@ def describe(
     from pencil.run import plan
     from pencil.run.build import choose_machine
     from pencil.run.estimate import estimate_seconds
+    from pencil.run.inherit import open_parent, plan_from
     from pencil.runtime import device_name
 
     if out is not None:
         RunFolder.check_free(out)
-    prepared = plan(source, asked, epochs=epochs, download=download)
+    planned = plan if start_from is None else partial(plan_from, open_parent(start_from))
+    prepared = planned(source, asked, epochs=epochs, download=download)
     machine = choose_machine(prepared.settings.hardware)
     facts = _facts(prepared, f"{device_name(machine.device)}, {machine.precision.name}")
     if not as_json:

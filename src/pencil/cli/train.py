@@ -43,6 +43,10 @@ def train(
         list[str] | None,
         Option("--set", metavar="KEY=VALUE", help="Any setting: optimizer.batch_size=64", rich_help_panel=HOW),
     ] = None,
+    start_from: Annotated[
+        Path | None,
+        Option("--from", metavar="RUN", help="Start from a run: its network, labels, decisions.", rich_help_panel=HOW),
+    ] = None,
     resume: Annotated[bool, Option("--resume", help="Go on with the run in --out.", rich_help_panel=HOW)] = False,
     device: Annotated[str | None, Option(help="auto, cpu, cuda, cuda:1, mps (auto).", rich_help_panel=WHERE)] = None,
     precision: Annotated[
@@ -61,6 +65,7 @@ def train(
       pencil train table.csv --out run --set data.options.label=kind
       pencil train digits --noise symmetric:0.4 --out run --epochs 10,20,10
       pencil train --resume --out run
+      pencil train --from run --out better
 
     Settings come from the recipe, then --config, then options, then --set; the later one wins.
     """
@@ -70,18 +75,20 @@ def train(
     )  # fmt: skip
     asked = document(config, flags, assign or ())
     lengths = epoch_counts(epochs)
-    if source is None and not resume and not asked.get("data", {}).get("source"):
+    if source is None and not resume and start_from is None and not asked.get("data", {}).get("source"):
         raise PencilError("no data is named; give a folder, a file or a source, e.g. pencil train digits --out run.")
     if dry_run and resume:
         raise PencilError("--dry-run describes a new run; leave --resume out.")
     if dry_run:
         from pencil.cli.dry_run import describe
 
-        describe(tidy(source), asked, epochs=lengths, out=out, download=download, as_json=as_json)
+        where: dict[str, Any] = dict(out=out, start_from=start_from, download=download)
+        describe(tidy(source), asked, epochs=lengths, as_json=as_json, **where)
         return
     if out is None:
         raise PencilError("--out is missing; name the folder to write the run to, e.g. --out run.")
-    _fit(tidy(source), asked, out, quiet=quiet, as_json=as_json, epochs=lengths, resume=resume, download=download)
+    how: dict[str, Any] = dict(epochs=lengths, resume=resume, start_from=start_from, download=download)
+    _fit(tidy(source), asked, out, quiet=quiet, as_json=as_json, **how)
 
 
 def _fit(source: str | None, asked: dict[str, Any], out: Path, *, quiet: bool, as_json: bool, **how: Any) -> None:

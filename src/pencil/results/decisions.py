@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -81,6 +81,13 @@ class Decisions:
         kind = "skip" if label is None else "label"
         with self._writing() as cursor:
             return _known(cursor, key) or _insert(cursor, (name, kind, label, None, reviewer, key))
+
+    def adopt(self, labels: Mapping[str, int], *, reviewer: str) -> None:
+        """Record the classes that people chose in another run, all or none; once only, however often it is called."""
+        with self._writing() as cursor:
+            for name, label in labels.items():
+                if not _known(cursor, key := f"{reviewer}:{name}"):
+                    _insert(cursor, (name, "label", label, None, reviewer, key))
 
     def undo(self, *, reviewer: str, key: str) -> Action | None:
         """Take back this reviewer's last action that still counts; None where there is none."""

@@ -2,10 +2,11 @@
 
 import tempfile
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pencil.config import from_document, merge, read_toml, to_document, write_toml
+from pencil.config import merge, read_toml, to_document, write_toml
 from pencil.engine import Stopped
 from pencil.errors import PencilError
 from pencil.results.atomic import write_atomic
@@ -13,10 +14,13 @@ from pencil.results.checkpoint_store import CheckpointStore
 from pencil.results.folder import RunFolder
 from pencil.results.history import History
 from pencil.run.build import Machine, build_engine, choose_machine
+from pencil.run.inherit import open_parent, plan_from
 from pencil.run.outcome import write_description, write_outcome
-from pencil.run.plan import Plan, differing, phase_lengths, plan
+from pencil.run.plan import Plan, phase_lengths, plan
+from pencil.run.refuse import refuse_other_data, refuse_other_settings, refuse_unnamed_code
 from pencil.run.result import Result
 from pencil.run.session import Progress, Session, Silent
+from pencil.run.start import Start, read_start
 from pencil.runtime import is_leader
 
 Document = Mapping[str, Any]
@@ -38,6 +42,7 @@ def fit(
     settings: Document | None = None,
     epochs: Sequence[int] | None = None,
     resume: bool = False,
+    start_from: str | Path | None = None,
     download: bool = False,
     progress: Progress | None = None,
     cache_dir: Path | None = None,
@@ -47,29 +52,38 @@ def fit(
 
     `source` is a path or a source's name, an array (with `labels`), a torch dataset of (x, y) or a
     `pencil.data.Dataset`. `settings` is a nested dictionary in the shape of config.toml; method, recipe, backbone,
-    seed, noise, device and precision can be given by name. With `resume` the run in `out` goes on.
+    seed, noise, device and precision can be given by name. With `resume` the run in `out` goes on. `start_from` is a
+    finished run: the new one begins with its settings, weights and learned labels, and what people decided in review
+    is locked.
     """
     if labels is not None:
         source = (source, labels)
     asked = merge(settings or {}, _named(named))
     progress = progress or Silent()
+    if resume and start_from is not None:
+        raise PencilError("--from starts a new run and --resume goes on with one; give one of them.")
     if resume:
         return _resume(source, asked, out, progress, epochs=epochs, download=download, cache_dir=cache_dir)
     kept = tempfile.TemporaryDirectory(prefix="pencil-") if out is None else None
     path = Path(kept.name) if kept else Path(str(out))
     if out is not None and is_leader():
         RunFolder.check_free(path)
-    prepared = plan(source, asked, epochs=epochs, download=download, cache_dir=cache_dir)
+    parent = None if start_from is None else open_parent(start_from)
+    planned = plan if parent is None else partial(plan_from, parent)
+    prepared = planned(source, asked, epochs=epochs, download=download, cache_dir=cache_dir)
     machine = choose_machine(prepared.settings.hardware)
     prepared.new_network()  # A network that cannot be made must fail before anything is written.
+    start = None if parent is None else read_start(parent, prepared)
     if not machine.processes.leads:
-        return _train(prepared, machine, RunFolder(path), Silent(), kept)
-    folder = RunFolder.create(path)
+        return _train(prepared, machine, RunFolder(path), Silent(), kept, start)
+    folder = RunFolder.create(path, parent=start.name if start else None)
     with folder.lock():
         document = to_document(prepared.settings)
         write_atomic(folder.config, write_toml(document).encode())
         write_description(prepared, folder)
-        return _train(prepared, machine, folder, progress, kept)
+        if start is not None:
+            start.hand_on(folder)
+        return _train(prepared, machine, folder, progress, kept, start)
 
 
 def _named(named: dict[str, Any]) -> Document:
@@ -94,19 +108,20 @@ def _resume(
     if out is None:
         raise PencilError("--resume needs the run's folder; give it with --out.")
     folder = RunFolder.open(out)
-    if not folder.config.exists():
+    unmade = folder.status().parent is not None and not CheckpointStore(folder.checkpoint).exists()
+    if unmade or not folder.config.exists():
         raise PencilError(f"the run in {out} was killed before it began; remove the folder and start again.")
     saved = read_toml(folder.config)
     if isinstance(source, (str, Path)):
         asked = merge(asked, {"data": {"source": str(source)}})
-    _refuse_unnamed_code(saved, asked, folder)
+    refuse_unnamed_code(saved, asked, folder)
     if epochs is not None:
         asked = merge(asked, {"phases": phase_lengths(str(saved["method"]), epochs)})
-    _refuse_other_settings(saved, asked, folder)
+    refuse_other_settings(saved, asked, folder)
     hardware = merge(saved.get("hardware", {}), asked.get("hardware", {}))
     given = None if source is None or isinstance(source, (str, Path)) else source
     prepared = plan(given, merge(saved, {"hardware": hardware}), download=download, cache_dir=cache_dir)
-    _refuse_other_data(prepared, folder)
+    refuse_other_data(prepared, folder)
     if not is_leader():
         return _train(prepared, choose_machine(prepared.settings.hardware), folder, Silent(), None)
     with folder.lock():
@@ -118,46 +133,13 @@ def _resume(
         return _train(prepared, choose_machine(prepared.settings.hardware), folder, progress, None)
 
 
-def _refuse_unnamed_code(saved: Document, asked: Document, folder: RunFolder) -> None:
-    """Code that a run folder names is imported only where the user names it too."""
-    places = {"method": "--method", "backbone": "--backbone", "source": "the source", "noise": "--noise"}
-    for key, option in places.items():
-        before, now = (layer.get(key) or layer.get("data", {}).get(key) for layer in (saved, asked))
-        if ".py:" in str(before) and now != before:
-            raise PencilError(
-                f"the run in {folder.path} uses code of its own; if you trust it, name it again: {option} {before}"
-            )
-
-
-def _refuse_other_settings(saved: Document, asked: Document, folder: RunFolder) -> None:
-    other = differing(from_document(saved), asked)
-    precision = asked.get("hardware", {}).get("precision")
-    if precision not in (None, "", saved.get("hardware", {}).get("precision")):
-        other.append("hardware.precision")
-    if other:
-        raise PencilError(
-            f"the run in {folder.path} was started with other settings ({', '.join(other)}); resume without them, or "
-            f"start a new run with another --out."
-        )
-
-
-def _refuse_other_data(prepared: Plan, folder: RunFolder) -> None:
-    from pencil.results.documents import read_object
-
-    before = read_object(folder.split).get("fingerprint") if folder.split.exists() else None
-    now = prepared.dataset.facts.get("fingerprint")
-    if before and now != before:
-        raise PencilError(
-            f"the data has changed since the run in {folder.path} was started; restore it, or start a new run."
-        )
-
-
 def _train(
     prepared: Plan,
     machine: Machine,
     folder: RunFolder,
     progress: Progress,
     kept: tempfile.TemporaryDirectory[str] | None,
+    start: Start | None = None,
 ) -> Result:
     engine, lines = build_engine(prepared, machine, folder.path / "table")
     history, checkpoints = History(folder.history), CheckpointStore(folder.checkpoint)
@@ -172,6 +154,10 @@ def _train(
         engine.restore(checkpoint.tensors, checkpoint.meta)
         _restore_threads(checkpoint.meta, prepared, progress)
     else:
+        if start is not None:
+            progress.note(start.line)
+            start.apply(engine.state)
+        # All that a start gives is in this first checkpoint: a resume needs neither it nor the run it came from.
         engine.save(session)
     if leads:
         history.truncate_to(engine.epoch)

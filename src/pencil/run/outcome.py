@@ -98,6 +98,7 @@ def label_rows(engine: Engine, plan: Plan) -> tuple[pa.Table, Believed]:
     trusted = column([np.zeros(len(e), bool) if e.trusted is None else e.trusted for e, _, _ in sets])
     untouched = len(dataset.held_out or ())
     columns = engine.state.table.columns
+    locked = column([(columns["locked"] & columns["labelled"]).cpu().numpy(), np.zeros(untouched, dtype=np.bool_)])
     scores = Scores(believed.corrected, believed.confidence, believed.entropy, believed.quality)
     table = labels_table.build_labels(
         class_names=dataset.class_names,
@@ -110,11 +111,19 @@ def label_rows(engine: Engine, plan: Plan) -> tuple[pa.Table, Believed]:
         network=believed.network,
         changed_at=column([columns["changed_at"].cpu().numpy(), np.full(untouched, NEVER)]),
         num_changes=column([columns["num_changes"].cpu().numpy(), np.zeros(untouched, dtype=np.int32)]),
-        decision=decide(scores, given, trusted=trusted),
+        decision=_decision(scores, given, trusted, locked),
         split=column([np.full(len(e), name) for e, _, name in sets]),
         clean=column([np.full(len(e), -1) if e.clean is None else e.clean for e, _, _ in sets]),
     )
     return table, believed
+
+
+def _decision(
+    scores: Scores, given: NDArray[np.int64], trusted: NDArray[np.bool_], locked: NDArray[np.bool_]
+) -> NDArray[np.str_]:
+    """Decide on each label; a locked one stands, be it the given label or another one that a person chose."""
+    elsewhere = locked & (scores.corrected != given)
+    return np.where(elsewhere, "relabel", decide(scores, given, trusted=trusted | locked))
 
 
 def _trained(engine: Engine, plan: Plan) -> Believed:

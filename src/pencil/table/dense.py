@@ -64,6 +64,19 @@ class ExampleTable:
         for name, values in rows.items():
             self.columns[name].index_copy_(0, index_B, values)
 
+    def assign(self, index_B: Tensor, label_logits_BC: Tensor) -> None:
+        """Give examples other label logits, before training starts."""
+        self.scatter(index_B, {"label_logits": label_logits_BC})
+
+    def lock(self, index_B: Tensor, class_B: Tensor, *, scale: float) -> None:
+        """Give examples a label that is known to be right and never moves, before training starts."""
+        given_BC = distribution_of(class_B, self.num_classes, self.dtype)
+        self.assign(index_B, initial_label_logits(given_BC, scale))
+        yes_B = torch.ones_like(index_B, dtype=torch.bool)
+        self.scatter(index_B, {"given": class_B.to(torch.int32), "locked": yes_B, "labelled": yes_B})
+        if "given_distribution" in self.columns:
+            self.scatter(index_B, {"given_distribution": given_BC})
+
     def start_epoch(self, batches: list[Tensor], *, moves: bool) -> None:
         """Learn which rows the coming steps need and whether labels will move; here all rows are at hand."""
 

@@ -1,0 +1,65 @@
+"""The settings of a run that starts from another: its parent's, unless the user gives others."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pencil.config import from_document, merge, read_toml, to_document
+from pencil.errors import PencilError
+from pencil.results.read import Run, read_run
+from pencil.run.plan import Plan, one_spelling, plan
+from pencil.run.refuse import refuse_unnamed_code
+
+Document = Mapping[str, Any]
+
+
+def open_parent(run: str | Path) -> Run:
+    """Open a run to start from; it must be finished."""
+    parent = read_run(run)
+    if parent.status.state != "finished":
+        raise PencilError(f"the run in {run} is not finished; go on with it first: pencil train --resume --out {run}")
+    return parent
+
+
+def plan_from(
+    parent: Run,
+    source: Any,
+    asked: Document,
+    *,
+    epochs: Sequence[int] | None = None,
+    download: bool = False,
+    cache_dir: Path | None = None,
+) -> Plan:
+    """Plan a run with the parent's settings that goes straight on to learning labels."""
+    if isinstance(source, (str, Path)):
+        asked = merge(asked, {"data": {"source": str(source)}})
+    saved = _saved(parent, asked)
+    if source is None and merge(saved, asked)["data"]["source"].startswith("<"):
+        raise PencilError(f"the data of the run in {parent.folder.path} was given in Python; give it again.")
+    refuse_unnamed_code(merge(saved, asked), asked, parent.folder)
+    document = merge(one_spelling(saved, asked), asked)
+    prepared = plan(source, document, epochs=epochs, download=download, cache_dir=cache_dir)
+    return prepared if epochs is not None else _skip_ahead(prepared, asked)
+
+
+def _saved(parent: Run, asked: Document) -> Document:
+    """Return the parent's settings, less those that do not go with what the user asked for."""
+    saved: Document = to_document(from_document(read_toml(parent.folder.config)))
+    if any(asked.get(key) not in (None, "", saved.get(key)) for key in ("method", "recipe")):
+        # Another method or recipe has phases, options and rates of its own.
+        saved = {k: v for k, v in saved.items() if k not in ("options", "phases", "optimizer", "recipe")}
+    # The parent's weights replace those that it began with, whose file need not be there any more.
+    options = {k: v for k, v in saved.get("backbone_options", {}).items() if k != "weights"}
+    return {**saved, "backbone_options": options}
+
+
+def _skip_ahead(prepared: Plan, asked: Document) -> Plan:
+    """Leave out the phases before labels are learned, unless their length was asked for."""
+    learning = [phase.rule.moves and phase.track_predictions for phase in prepared.phases]
+    before = prepared.phases[: learning.index(True)] if any(learning) else ()
+    wanted = {name for name, phase in asked.get("phases", {}).items() if "epochs" in phase}
+    skipped = {phase.name for phase in before} - wanted
+    phases = {k: replace(v, epochs=0) if k in skipped else v for k, v in prepared.settings.phases.items()}
+    settings = replace(prepared.settings, phases=phases)
+    return replace(prepared, settings=settings, phases=prepared.method.phases(phases))

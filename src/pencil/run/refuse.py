@@ -1,0 +1,46 @@
+"""What a run folder must not be used for: code nobody named, other settings or data than it was started with."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pencil.config import from_document
+from pencil.errors import PencilError
+from pencil.results.documents import read_object
+from pencil.results.folder import RunFolder
+from pencil.run.plan import Plan, differing
+
+Document = Mapping[str, Any]
+
+
+def refuse_unnamed_code(saved: Document, asked: Document, folder: RunFolder) -> None:
+    """Code that a run folder names is imported only where the user names it too."""
+    places = {"method": "--method", "backbone": "--backbone", "source": "the source", "noise": "--noise"}
+    for key, option in places.items():
+        before, now = (layer.get(key) or layer.get("data", {}).get(key) for layer in (saved, asked))
+        if ".py:" in str(before) and now != before:
+            raise PencilError(
+                f"the run in {folder.path} uses code of its own; if you trust it, name it again: {option} {before}"
+            )
+
+
+def refuse_other_settings(saved: Document, asked: Document, folder: RunFolder) -> None:
+    """A run goes on with the settings it was started with."""
+    other = differing(from_document(saved), asked)
+    precision = asked.get("hardware", {}).get("precision")
+    if precision not in (None, "", saved.get("hardware", {}).get("precision")):
+        other.append("hardware.precision")
+    if other:
+        raise PencilError(
+            f"the run in {folder.path} was started with other settings ({', '.join(other)}); resume without them, or "
+            f"start a new run with another --out."
+        )
+
+
+def refuse_other_data(prepared: Plan, folder: RunFolder) -> None:
+    """A run goes on with the data it was started with."""
+    before = read_object(folder.split).get("fingerprint") if folder.split.exists() else None
+    now = prepared.dataset.facts.get("fingerprint")
+    if before and now != before:
+        raise PencilError(
+            f"the data has changed since the run in {folder.path} was started; restore it, or start a new run."
+        )
