@@ -65,6 +65,18 @@ def test_a_report_that_fails_never_loses_the_run(pencil: Command, rows: Path, mo
     assert Path("run/result.json").exists() and not Path("run/report.html").exists()
 
 
+def test_stopping_while_the_report_is_made_leaves_a_finished_run(
+    pencil: Command, rows: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stopped(*args: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("pencil.report.make_report", stopped)
+    ended = pencil("train", rows, "--out", "run", *QUICK, "--quiet")
+    assert ended.code == 130 and "the run is finished" in ended.line and "pencil report run" in ended.line
+    assert json.loads(Path("run/status.json").read_text())["state"] == "finished"
+
+
 def test_images_are_in_the_page(pencil: Command, place: Path) -> None:
     rng = np.random.default_rng(0)
     y = np.arange(60) % 3

@@ -61,7 +61,7 @@ def test_one_epoch(make_run: MakeRun) -> None:
 def test_a_method_that_learns_no_labels_says_so(make_run: MakeRun) -> None:
     page = read_page(report_of(make_run(learned=False, epochs=(7,))))
     lead = page.all("p", kind="lead")[0].text
-    assert "only held-out labels are questioned" in lead
+    assert "only held-out labels are questioned" in lead and "train with the method pencil" in lead
     assert any(" train shapes --out " in f" {code.text}" for code in page.all("code"))
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pencil.cli.failure import guarded, one_line
+from pencil.cli.failure import Terminated, guarded, one_line
 from pencil.errors import PencilError
 
 if TYPE_CHECKING:
@@ -46,10 +46,14 @@ def add_report(run: Path) -> None:
         # Code of the run's own has just been run at the user's word.
         source = str(read_toml(run / "config.toml").get("data", {}).get("source", ""))
         write_report(run, source=source if ".py:" in source else "")
+    except (KeyboardInterrupt, Terminated) as stopped:
+        raise type(stopped)(
+            f"the run is finished, only its report is missing; make it with: pencil report {run}"
+        ) from None
     except Exception as error:
+        reason = str(error) or type(error).__name__
         one_line(
-            f"the run is finished, but its report could not be made ({error or type(error).__name__}); try again with:"
-            f" pencil report {run}"
+            f"the run is finished, but its report could not be made ({reason}); try again with: pencil report {run}"
         )
 
 

@@ -39,9 +39,10 @@ def lead(material: Material) -> str:
         return f"All {total:,} given labels stand: the run found none that it would change."
     found = f"{changed:,} of {total:,} given labels, about {_rate(material)}, look wrong."
     if not material.learned:
+        remedy = "train longer" if material.result["method"] == "pencil" else "train with the method pencil"
         return (
-            f"{found} This method trains on the labels as they are, so only held-out labels are questioned here; "
-            "train with the method pencil to have every label examined."
+            f"{found} Training changed none of its own labels, so only held-out labels are questioned here; "
+            f"{remedy} to have every label examined."
         )
     kinds = count(material.decision)
     return (
