@@ -13,7 +13,9 @@ from pencil.reproduce.study import FACTS, SYSTEMS, Cell, Study, System
 from pencil.run.plan import one_spelling
 from pencil.run.queue import Job
 
-QUICK_EPOCHS = 40
+QUICK_EPOCHS = 36
+QUICK_OPTIONS: dict[str, dict[str, Any]] = {"pencil": {"label_step": "1.2 -> 0"}}
+"""In half as many epochs as the recipe `auto` has, labels get as far with steps twice as large."""
 QUICK_NETWORK: dict[str, Any] = {"backbone": "small_cnn", "backbone_options": {"width": 8}}
 
 
@@ -165,5 +167,6 @@ def _asked(study: Study, system: System, cell: Cell, seed: int, wanted: Wanted) 
         asked["backbone"] = wanted.backbone
     elif wanted.quick:
         asked = merge(asked, QUICK_NETWORK)
-    options = {"options": dict(system.options)} if system.options else {}
-    return merge(asked, options, {"data": system.data}, wanted.settings, wanted.places)
+    larger = QUICK_OPTIONS.get(system.method, {}) if wanted.quick and wanted.dataset else {}
+    options = {**larger, **system.options}
+    return merge(asked, {"options": options} if options else {}, {"data": system.data}, wanted.settings, wanted.places)
