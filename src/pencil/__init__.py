@@ -13,6 +13,7 @@ _LAZY = {
     "losses": "pencil.losses",
     "data": "pencil.data",
     "PencilClassifier": "pencil.estimator",
+    "LabelTable": "pencil.integrations.own_loop",
 }
 
 
@@ -23,4 +24,4 @@ def __getattr__(name: str) -> Any:
     return module if module.__name__ == f"pencil.{name}" else getattr(module, name)
 
 
-__all__ = ["PencilClassifier", "PencilError", "Result", "__version__", "data", "fit", "losses"]
+__all__ = ["LabelTable", "PencilClassifier", "PencilError", "Result", "__version__", "data", "fit", "losses"]

@@ -1,0 +1,1 @@
+"""PENCIL inside other people's training loops."""
