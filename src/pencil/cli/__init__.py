@@ -7,6 +7,7 @@ import typer
 
 from pencil.cli.bench import bench
 from pencil.cli.demo import demo
+from pencil.cli.export import export
 from pencil.cli.failure import one_line
 from pencil.cli.labels import labels
 from pencil.cli.listing import list_names
@@ -44,6 +45,7 @@ app.command(rich_help_panel="Start here")(train)
 app.command(rich_help_panel="Use a run")(report)
 app.command(rich_help_panel="Use a run")(review)
 app.command(rich_help_panel="Use a run")(labels)
+app.command(rich_help_panel="Use a run")(export)
 app.command(rich_help_panel="Use a run")(predict)
 app.command(rich_help_panel="Many runs")(sweep)
 app.command(rich_help_panel="Look up")(bench)

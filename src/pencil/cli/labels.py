@@ -7,8 +7,9 @@ from typing import Annotated, Any
 import typer
 
 from pencil.cli.failure import guarded
-from pencil.cli.table_file import check_out, write_columns
+from pencil.cli.table_file import check_out
 from pencil.errors import PencilError
+from pencil.results.columns_file import write_columns
 
 Option = typer.Option
 Counts = dict[str, Any]

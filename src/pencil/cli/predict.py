@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pencil.cli.failure import guarded
-from pencil.cli.table_file import check_out, write_columns, write_csv
+from pencil.cli.table_file import check_out
 from pencil.errors import PencilError
+from pencil.results.columns_file import write_columns, write_csv
 
 if TYPE_CHECKING:
     from pencil.run import Predictions

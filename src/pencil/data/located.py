@@ -25,7 +25,7 @@ def read_dataset(own: DataSettings, *, source: str = "", root: str = "") -> Data
             "this run's data was given in Python and is in no file; save it with numpy.savez(FILE, x=x, y=y) and give"
             " --source FILE.npz."
         )
-    settings = _relocated(own, source, root)
+    settings = relocated(own, source, root)
     try:
         return read(settings, labels_needed=False)
     except PencilError as error:
@@ -33,7 +33,7 @@ def read_dataset(own: DataSettings, *, source: str = "", root: str = "") -> Data
         raise PencilError(f"the run's data cannot be read: {error}{place}") from error
 
 
-def _relocated(own: DataSettings, source: str, root: str) -> DataSettings:
+def relocated(own: DataSettings, source: str, root: str) -> DataSettings:
     """Return the settings with the place that the user gives."""
     if source:
         return replace(own, source=source, root=root or own.root)
