@@ -1,7 +1,7 @@
 """Measures the demo over three seeds: records, the README's table and its picture.
 
-    python benchmarks/demo.py            run `pencil demo --seeds 3` (a few minutes), then write all three
-    python benchmarks/demo.py --readme   write the README's table again from the records
+python benchmarks/demo.py            run `pencil demo --seeds 3` (a few minutes), then write all three
+python benchmarks/demo.py --readme   write the README's table again from the records
 """
 
 import json

@@ -63,7 +63,5 @@ class Prepare(nn.Module):
         columns_BS = columns_BS + (draw(self.seed, epoch, index_B, 1) % (spare_x + 1)).unsqueeze(1) - how.pad
         inside = ((rows_BS >= 0) & (rows_BS < height))[:, :, None] & ((columns_BS >= 0) & (columns_BS < width))[:, None]
         batch_B11 = torch.arange(b, device=device).view(b, 1, 1)
-        cut = raw_BHWC[
-            batch_B11, rows_BS.clamp(0, height - 1)[:, :, None], columns_BS.clamp(0, width - 1)[:, None, :]
-        ]
+        cut = raw_BHWC[batch_B11, rows_BS.clamp(0, height - 1)[:, :, None], columns_BS.clamp(0, width - 1)[:, None, :]]
         return torch.where(inside.unsqueeze(-1), cut, torch.zeros((), dtype=cut.dtype, device=device))
