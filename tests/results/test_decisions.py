@@ -214,3 +214,12 @@ def test_reviewed_gives_classes_by_id(tmp_path: Path) -> None:
     write_classes(folder.classes, ["a", "b"])
     with pytest.raises(PencilError, match="class"):
         reviewed(folder)
+
+
+def test_another_runs_decisions_are_adopted_once(tmp_path: Path) -> None:
+    with Decisions(tmp_path / "decisions.sqlite") as store:
+        for _ in range(2):
+            store.adopt({"a": 1, "b": 0}, reviewer="parent run")
+        assert [(action.id, action.label) for action in store.since(0)] == [("a", 1), ("b", 0)]
+        store.decide("a", 2, reviewer="me", key="mine")
+    assert read_standing(tmp_path / "decisions.sqlite").labels() == {"a": 2, "b": 0}
