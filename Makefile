@@ -34,7 +34,7 @@ demo: setup
 	@$(BIN)/pencil demo
 
 test: setup
-	@$(BIN)/python -m pytest -q
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto --dist loadfile
 
 check: lint types imports fast
 
@@ -49,7 +49,7 @@ imports: setup
 	@$(BIN)/lint-imports --no-logo
 
 fast: setup
-	@$(BIN)/python -m pytest -q -m "not slow"
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto --dist loadfile -m "not slow"
 
 clean:
 	@rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

@@ -1,13 +1,16 @@
 """Many runs from one file, in real processes."""
 
 import json
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from pencil.cli import run
 from pencil.errors import PencilError
-from pencil.run.queue import Job, run_jobs, state_of
+from pencil.run.queue import Job, _environment, run_jobs, state_of
 from pencil.sweep import read_sweep
 
 FILE = """
@@ -86,3 +89,25 @@ def test_no_runs_at_a_time_is_refused(tmp_path: Path) -> None:
     with pytest.raises(PencilError, match="--parallel is 0"):
         run_jobs([Job("a", tmp_path / "a", {})], parallel=0, tell=print)
     assert state_of(tmp_path) is None
+
+
+@pytest.mark.slow
+def test_a_terminated_sweep_saves_its_runs_and_goes_on(tmp_path: Path) -> None:
+    file = tmp_path / "sweep.toml"
+    text = FILE.format(out=tmp_path / "runs").split("[runs.one]")[0].replace("epochs = 1,", "epochs = 60,", 1)
+    file.write_text(text + "[runs.long]\nseed = 1\n")
+    command = [sys.executable, "-m", "pencil", "sweep", str(file)]
+    parent = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, env=_environment())
+    history = tmp_path / "runs/long/history.jsonl"
+    deadline = time.monotonic() + 60
+    while not history.exists() or history.read_text().count("\n") < 2:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    parent.terminate()
+    parent.communicate(timeout=60)
+    assert parent.returncode != 0
+    assert state_of(tmp_path / "runs/long") == "stopped"
+    again = subprocess.run(command, env=_environment(), capture_output=True, text=True, timeout=200, check=False)
+    assert again.returncode == 0, again.stderr
+    assert "long: going on" in again.stderr
+    assert state_of(tmp_path / "runs/long") == "finished"

@@ -16,7 +16,7 @@ def environment(extra: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Return versions of Python and of the packages that matter, the platform, the commit, and what the caller adds."""
     facts: dict[str, Any] = {
         "python": platform.python_version(),
-        "platform": platform.platform(),
+        "platform": f"{platform.system()} {platform.machine()}",
         "pencil": pencil_version(),
     }
     facts |= {name: found for name in _PACKAGES if (found := _version(name)) is not None}

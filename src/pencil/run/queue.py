@@ -66,7 +66,8 @@ def run_jobs(jobs: Sequence[Job], *, parallel: int, tell: Callable[[str], None])
         try:
             for thread in threads:
                 thread.join()
-        except KeyboardInterrupt:
+        except BaseException:
+            # Ctrl-C, or whatever else ends this process: the children save and stop before it goes.
             _stop(children, waiting)
             for thread in threads:
                 thread.join()
@@ -81,7 +82,8 @@ def _run(job: Job, children: set[subprocess.Popen[bytes]], tell: Callable[[str],
     tell(f"{job.name}: {'going on' if state else 'starting'}")
     try:
         command = [sys.executable, "-m", "pencil", "train", "--out", str(job.folder)]
-        command += ["--resume"] if state else ["--config", str(_write_settings(job))]
+        # The settings are given again to a run that goes on: they name code it may use, and must not have changed.
+        command += ["--config", str(_write_settings(job)), *(["--resume"] if state else [])]
         with job.log.open("ab") as log:
             child = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=_environment())
             children.add(child)

@@ -1,0 +1,50 @@
+"""The README says what the records say, and names only what exists."""
+
+import importlib.util
+import re
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from pencil.cli import run
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def demo() -> ModuleType:
+    """The benchmark that writes the README's table."""
+    spec = importlib.util.spec_from_file_location("benchmark_demo", ROOT / "benchmarks" / "demo.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_table_is_what_the_records_generate(demo: ModuleType) -> None:
+    assert demo.with_table(README, demo.table(demo.read_records())) == README
+
+
+def test_the_demo_reaches_what_it_promises(demo: ModuleType) -> None:
+    """94% correct labels and test accuracy, three seeds, at most 90 seconds for both methods."""
+    records = [record for record in demo.read_records() if record["method"] == "pencil"]
+    assert len({record["seed"] for record in records}) == 3
+    assert sum(record["label_accuracy"]["corrected"] for record in records) / 3 >= 94
+    assert sum(record["test_accuracy"]["last"] for record in records) / 3 >= 94
+    assert sum(record["seconds"] for record in demo.read_records()) / 3 <= 90
+
+
+def test_links_and_pictures_exist() -> None:
+    links = re.findall(r"\]\(([^)#]+)\)", README)
+    assert links
+    assert [link for link in links if "://" not in link and not (ROOT / link).exists()] == []
+
+
+def test_every_command_shown_exists(capsys: pytest.CaptureFixture[str]) -> None:
+    named = set(re.findall(r"pencil (demo|train|predict|review|labels|list|report|reproduce|sweep|bench)\b", README))
+    assert {"train", "predict", "review"} <= named
+    for command in named:
+        assert run([command, "--help"]) == 0
+        assert "Usage: pencil" in capsys.readouterr().out
