@@ -1,4 +1,4 @@
-"""The README says what the records say, and names only what exists."""
+"""README and pages say what the records say, and name only what exists."""
 
 import importlib.util
 import re
@@ -16,7 +16,11 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 @pytest.fixture(scope="module")
 def demo() -> ModuleType:
     """The benchmark that writes the README's table."""
-    spec = importlib.util.spec_from_file_location("benchmark_demo", ROOT / "benchmarks" / "demo.py")
+    return _benchmark("demo")
+
+
+def _benchmark(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"benchmark_{name}", ROOT / "benchmarks" / f"{name}.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -48,3 +52,9 @@ def test_every_command_shown_exists(capsys: pytest.CaptureFixture[str]) -> None:
     for command in named:
         assert run([command, "--help"]) == 0
         assert "Usage: pencil" in capsys.readouterr().out
+
+
+def test_the_page_on_label_errors_is_what_its_records_generate() -> None:
+    page = _benchmark("label_errors").page()
+    assert (ROOT / "docs" / "label_errors.md").read_text(encoding="utf-8") == page
+    assert page.count("| cleanlab |") >= 1
