@@ -31,7 +31,7 @@ FOLDS = 5
 PREFACE = """# Finding wrong labels: PENCIL and cleanlab
 
 Made from the records under `reference/label_errors` by `benchmarks/label_errors.py`; do not edit. Both
-systems see the same noisy labels and use the same network, on the same machine, in one process after another.
+systems see the same noisy labels and use the same network, in one process, one after the other.
 PENCIL trains once, on all examples, with the default recipe; its quality ranks, its corrected labels are the
 flags and the repair. For cleanlab the network is trained five times with cross entropy and a learning rate
 that falls to zero (5-fold cross-validation); `get_label_quality_scores` ranks, `find_label_issues` flags, and
