@@ -1,6 +1,5 @@
 """A place to run commands in, and small data that trains in a moment."""
 
-import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,7 +11,6 @@ import pytest
 
 from pencil.cli import run
 
-SOURCE_TREE = Path(__file__).parents[2] / "src"
 QUICK = ("--epochs", "1,1,1", "--backbone", "mlp", "--set", "hardware.threads=1")
 """Options of a run that is over in a moment."""
 
@@ -34,15 +32,6 @@ class Ended:
 
 
 Command = Callable[..., Ended]
-
-
-@pytest.fixture
-def place(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty working folder; decoded images are kept elsewhere."""
-    monkeypatch.setenv("PENCIL_CACHE", str(tmp_path_factory.mktemp("cache")))
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(SOURCE_TREE), *sys.path]))
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 @pytest.fixture

@@ -128,3 +128,36 @@ def test_a_batch_that_is_wholly_spoiled_changes_nothing(digits: Any, engine_of: 
             assert np.array_equal(start[name], end[name]), name
     assert [record["nonfinite"] for record in records] == [N] * 3
     assert all(record["loss"] == pytest.approx(0) for record in records)
+
+
+class Normalised(nn.Module):
+    """A linear network with batch statistics, which one bad row spoils for all."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm, self.layer = nn.BatchNorm1d(64), nn.Linear(64, C)
+
+    def forward(self, x: Tensor) -> Tensor:
+        out: Tensor = self.layer(self.norm(x))
+        return out
+
+
+def test_running_statistics_that_a_bad_batch_spoiled_go_back_to_the_start_of_the_epoch(
+    digits: Any, engine_of: Any, train: Any
+) -> None:
+    data = spoiled(digits)
+    engine = engine_of(
+        data,
+        methods.create("cross_entropy", {}, C),
+        {"training": (2, "0.1")},
+        Normalised,
+        batch=BATCH,
+        precision="64-true",
+    )
+    fresh = Normalised().double().norm
+    train(engine)
+    norm = engine.state.model.norm
+    assert norm.running_mean.isfinite().all() and norm.running_var.isfinite().all()
+    # Every epoch has a bad batch, and a column that is spoiled in one is spoiled in all of them.
+    assert torch.equal(norm.running_mean, fresh.running_mean)
+    assert torch.equal(norm.running_var, fresh.running_var)

@@ -1,8 +1,6 @@
 """Records without runs, and a place to run commands in."""
 
 import importlib.util
-import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -12,7 +10,7 @@ import pytest
 
 from pencil.cli import run
 
-SOURCE_TREE = Path(__file__).parents[2] / "src"
+TESTS = Path(__file__).parents[1]
 
 Command = Callable[..., tuple[int, str, str]]
 
@@ -39,20 +37,11 @@ def record() -> Callable[..., dict[str, Any]]:
 @pytest.fixture(scope="session")
 def fakes() -> ModuleType:
     """The generators of small data in every layout that is read."""
-    spec = importlib.util.spec_from_file_location("data_fakes", SOURCE_TREE.parent / "tests" / "data" / "fakes.py")
+    spec = importlib.util.spec_from_file_location("data_fakes", TESTS / "data" / "fakes.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
-
-
-@pytest.fixture
-def place(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty working folder; decoded images are kept elsewhere."""
-    monkeypatch.setenv("PENCIL_CACHE", str(tmp_path_factory.mktemp("cache")))
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(SOURCE_TREE), *sys.path]))
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 @pytest.fixture

@@ -15,20 +15,26 @@ class CapturedStep:
         self.graph = torch.cuda.CUDAGraph()
         # A graph remembers addresses, not tensors: whatever the step reads must live as long as the graph.
         self.step, self.changing = step, list(changing)
-        changing = self.changing
-        before = [tensor.clone() for tensor in changing]
+        before = [tensor.clone() for tensor in self.changing]
+        try:
+            self._capture(size, before)
+        finally:
+            # Neither a warm-up nor one that failed half-way may leave a trace: the caller then tries another step.
+            torch.cuda.synchronize()
+            _restore(self.changing, before)
+
+    def _capture(self, size: int, before: list[Tensor]) -> None:
         stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):
             # Compilation, autotuning and lazy initialisation happen here, outside of the capture.
             for _ in range(WARM_UPS):
-                step(size)
-                _restore(changing, before)
+                self.step(size)
+                # The next one must read the same examples: a position past the end is no example.
+                _restore(self.changing, before)
         torch.cuda.current_stream().wait_stream(stream)
         with torch.cuda.graph(self.graph):
-            step(size)
-        # Capturing runs nothing on the device, but the host-side generators may have moved.
-        _restore(changing, before)
+            self.step(size)
 
     def __call__(self) -> None:
         self.graph.replay()

@@ -24,10 +24,12 @@ class Evaluator:
         *,
         resident: bool,
         processes: Processes = ALONE,
+        held: Tensor | None = None,
     ) -> None:
         self.inputs, self.prepare, self.precision, self.device = inputs, prepare, precision, device
         self.processes = processes
-        self.held = ResidentFeed(inputs, device).inputs if resident else None
+        # What training already holds on the device is not held there twice.
+        self.held = ResidentFeed(inputs, device).inputs if resident and held is None else held
         # Large enough to fill a GPU with small images, small enough for the memory with photographs.
         values = int(np.prod(prepare.preparation.raw_shape))
         share = -(-len(inputs) // processes.count)

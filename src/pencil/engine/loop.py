@@ -170,7 +170,8 @@ class Engine:
             self.state.meters.reset()
             self.state.spare_buffers()
             # Random numbers inside a network (dropout) follow from seed and epoch, so that a resume repeats them.
-            torch.manual_seed(seed_for(self.seed, "epoch", self.epoch, *[self.processes.rank][: self.processes.rank]))
+            follower = () if self.processes.leads else (self.processes.rank,)
+            torch.manual_seed(seed_for(self.seed, "epoch", self.epoch, *follower))
             self.state.method.before_epoch(_View(self, phase_epoch), phase)
         return batches
 

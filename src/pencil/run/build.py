@@ -1,5 +1,7 @@
 """Builds the engine for a plan on this machine."""
 
+import atexit
+import shutil
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -78,12 +80,14 @@ def build_engine(plan: Plan, machine: Machine, folder: Path | None = None) -> tu
         else StreamingFeed(dataset.train.inputs, device, batch_size, hardware.workers)
     )
 
-    def evaluator(inputs: Inputs) -> Evaluator:
-        held, _ = _fits(inputs, device, hardware.resident)
-        return Evaluator(inputs, prepare, machine.precision, device, resident=held, processes=machine.processes)
+    def evaluator(inputs: Inputs, resident: bool, held: torch.Tensor | None = None) -> Evaluator:
+        where = {"resident": resident, "processes": machine.processes, "held": held}
+        return Evaluator(inputs, prepare, machine.precision, device, **where)  # type: ignore[arg-type]
 
     watched = {
-        name: Watched(evaluator(examples.inputs), _labels(examples, device))
+        name: Watched(
+            evaluator(examples.inputs, _fits(examples.inputs, device, hardware.resident)[0]), _labels(examples, device)
+        )
         for name, examples in (("held_out", dataset.held_out), ("test", dataset.test))
         if examples is not None
     }
@@ -96,7 +100,9 @@ def build_engine(plan: Plan, machine: Machine, folder: Path | None = None) -> tu
         batch_size=batch_size,
         seed=plan.settings.seed,
         new_network=plan.new_network,
-        train_evaluator=evaluator(dataset.train.inputs),
+        train_evaluator=evaluator(
+            dataset.train.inputs, resident, feed.inputs if isinstance(feed, ResidentFeed) else None
+        ),
         watched=watched,
         captured=device.type == "cuda" and hardware.compile,
         processes=machine.processes,
@@ -126,8 +132,14 @@ def _table(plan: Plan, machine: Machine, batch_size: int, folder: Path | None) -
         return kind.start(given, plan.dataset.num_classes, **labels)
     if machine.processes.count > 1:
         raise PencilError("a table in a file is for one process; use --set hardware.table=dense or top.")
-    place = folder or Path(tempfile.mkdtemp(prefix="pencil-table-"))
+    place = folder or _passing_folder()
     return MappedTable.start(given, plan.dataset.num_classes, folder=place, batch_size=batch_size, **labels)
+
+
+def _passing_folder() -> Path:
+    path = tempfile.mkdtemp(prefix="pencil-table-")
+    atexit.register(shutil.rmtree, path, ignore_errors=True)
+    return Path(path)
 
 
 def table_kind(plan: Plan, device: torch.device) -> type[ExampleTable]:
