@@ -36,10 +36,10 @@ def main() -> None:
 
 
 def wanted() -> list[str]:
-    """Return the ranges in pyproject.toml: to run, to build and to develop."""
+    """Return the ranges in pyproject.toml: to run, to build, to document and to develop."""
     project = tomllib.loads((HERE.parent / "pyproject.toml").read_text())
     extras = project["project"]["optional-dependencies"]
-    return [*project["project"]["dependencies"], *project["build-system"]["requires"], *extras["dev"]]
+    return [*project["project"]["dependencies"], *project["build-system"]["requires"], *extras["docs"], *extras["dev"]]
 
 
 def resolve() -> dict[str, str]:
