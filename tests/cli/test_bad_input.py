@@ -170,7 +170,6 @@ def test_a_folder_that_holds_something(pencil: Command, rows: Path, place: Path)
     ("arguments", "words"),
     [
         (("train",), ("no data", "pencil train digits")),
-        (("train", "rows.npz"), ("--out",)),
         (("train", "--resume"), ("--out",)),
         (("train", "--resume", "--out", "nowhere"), ("nowhere", "does not exist")),
         (("predict", "nowhere", "rows.npz"), ("nowhere", "does not exist")),

@@ -15,6 +15,7 @@ from pencil.cli.predict import predict
 from pencil.cli.report import report
 from pencil.cli.reproduce import reproduce
 from pencil.cli.review import review
+from pencil.cli.runs import runs
 from pencil.cli.sweep import sweep
 from pencil.cli.train import train
 
@@ -48,6 +49,7 @@ app.command(rich_help_panel="Use a run")(labels)
 app.command(rich_help_panel="Use a run")(export)
 app.command(rich_help_panel="Use a run")(predict)
 app.command(rich_help_panel="Many runs")(sweep)
+app.command(rich_help_panel="Look up")(runs)
 app.command(rich_help_panel="Look up")(bench)
 app.command(rich_help_panel="Many runs")(reproduce)
 app.command("list", rich_help_panel="Look up")(list_names)

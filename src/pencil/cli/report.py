@@ -30,7 +30,8 @@ def report(
       pencil report run
       pencil report run --root /new/place/of/photos --out report.html
 
-    The page needs no network and no other file. `pencil train` makes it too.
+    The page needs no network and no other file. `pencil train` makes it too, and beside it pictures: the curves over
+    the epochs, which class is taken for which (up to 30 classes), and the most suspect images.
     """
     written, missing = write_report(run, out, source=source, root=root, strict=bool(source or root))
     if missing:
@@ -57,10 +58,18 @@ def add_report(run: Path) -> None:
         )
 
 
+def _write_pictures(folder: Path, pictures: dict[str, bytes]) -> None:
+    from pencil.results.atomic import write_atomic
+
+    folder.mkdir(exist_ok=True)
+    for name, picture in pictures.items():
+        write_atomic(folder / f"{name}.png", picture)
+
+
 def write_report(
     run: Path, out: Path | None = None, *, source: str = "", root: str = "", strict: bool = False
 ) -> tuple[Path, str]:
-    """Write the page; return where, and why it shows no examples, which a strict caller does not accept."""
+    """Write the page, and where it lies in the run folder the pictures; return where, and why no examples are shown."""
     from pencil.report import make_report
     from pencil.results.atomic import write_atomic
     from pencil.results.read import read_run
@@ -82,4 +91,6 @@ def write_report(
     if made.missing and strict:
         raise PencilError(made.missing)
     write_atomic(path, made.html.encode())
+    if out is None:
+        _write_pictures(opened.folder.pictures, made.pictures())
     return path, made.missing

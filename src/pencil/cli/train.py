@@ -19,7 +19,9 @@ def train(
     source: Annotated[
         str | None, Argument(help="A folder of images, a table, an .npz file, or a source's name.")
     ] = None,
-    out: Annotated[Path | None, Option(help="The folder to write the run to; it must be new.")] = None,
+    out: Annotated[
+        Path | None, Option(help="The folder to write the run to; it must be new (runs/NAME-1, -2, …).")
+    ] = None,
     noise: Annotated[str | None, Option(help="Spoil labels on purpose: symmetric:0.4", rich_help_panel=WHAT)] = None,
     labels: Annotated[str | None, Option(help="Labels from a FILE or FILE:key.", rich_help_panel=WHAT)] = None,
     root: Annotated[str | None, Option(help="Folder of a named source's files.", rich_help_panel=WHAT)] = None,
@@ -85,13 +87,20 @@ def train(
         where: dict[str, Any] = dict(out=out, start_from=start_from, download=download)
         describe(tidy(source), asked, epochs=lengths, as_json=as_json, **where)
         return
-    if out is None:
-        raise PencilError("--out is missing; name the folder to write the run to, e.g. --out run.")
     how: dict[str, Any] = dict(epochs=lengths, resume=resume, start_from=start_from, download=download)
-    _fit(tidy(source), asked, out, quiet=quiet, as_json=as_json, **how)
+    how |= dict(quiet=quiet, as_json=as_json)
+    if out is not None or resume:
+        _fit(tidy(source), asked, out, **how)
+        return
+    from pencil.cli.place import place_for
+
+    with place_for(source or asked.get("data", {}).get("source"), start_from) as chosen:
+        _fit(tidy(source), asked, chosen, **how)
 
 
-def _fit(source: str | None, asked: dict[str, Any], out: Path, *, quiet: bool, as_json: bool, **how: Any) -> None:
+def _fit(
+    source: str | None, asked: dict[str, Any], out: Path | None, *, quiet: bool, as_json: bool, **how: Any
+) -> None:
     from pencil.cli.display import display
     from pencil.cli.report import add_report
     from pencil.cli.summary import print_summary
@@ -99,6 +108,8 @@ def _fit(source: str | None, asked: dict[str, Any], out: Path, *, quiet: bool, a
     from pencil.run.fit import Interrupted
     from pencil.runtime import is_leader
 
+    if out is None:
+        raise PencilError("--resume needs the run's folder; give it with --out.")
     quiet, as_json = quiet or not is_leader(), as_json and is_leader()
     try:
         with display(quiet=quiet) as progress:

@@ -43,20 +43,25 @@ def draw_epochs(lines: Sequence[Line], phases: Sequence[Stretch], *, unit: str =
     """Draw lines named at their ends; `broken` ones start anew with each phase, where a loss is another one."""
     with look():
         figure, axes = panel(WIDTH, HEIGHT, _EDGES)
-        for line in lines:
-            for stretch in phases if broken else [Stretch("", 1, 10**9)]:
-                _draw(axes, line, stretch)
-        last = max((phase.last for phase in phases), default=1)
-        axes.set_xlim(0.5, last + 0.5)
-        axes.xaxis.set_major_locator(MaxNLocator(nbins=8, integer=True, min_n_ticks=1))
-        axes.grid(axis="x", visible=False)
-        axes.set_xlabel("epoch")
-        axes.yaxis.set_major_formatter(lambda value, _: f"{short_number(value)}{unit}")
-        _widen(axes, least=4 if unit else 0)
-        axes.spines["left"].set_visible(False)
-        _mark_phases(axes, phases)
-        _name_ends(axes, [line for line in lines if line.values], unit)
+        fill(axes, lines, phases, unit=unit, broken=broken)
         return figure
+
+
+def fill(axes: Axes, lines: Sequence[Line], phases: Sequence[Stretch], *, unit: str, broken: bool) -> None:
+    """Draw lines and phases into axes."""
+    for line in lines:
+        for stretch in phases if broken else [Stretch("", 1, 10**9)]:
+            _draw(axes, line, stretch)
+    last = max((phase.last for phase in phases), default=1)
+    axes.set_xlim(0.5, last + 0.5)
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=8, integer=True, min_n_ticks=1))
+    axes.grid(axis="x", visible=False)
+    axes.set_xlabel("epoch")
+    axes.yaxis.set_major_formatter(lambda value, _: f"{short_number(value)}{unit}")
+    _widen(axes, least=4 if unit else 0)
+    axes.spines["left"].set_visible(False)
+    _mark_phases(axes, phases)
+    _name_ends(axes, [line for line in lines if line.values], unit)
 
 
 def _draw(axes: Axes, line: Line, stretch: Stretch) -> None:

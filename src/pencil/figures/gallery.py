@@ -1,4 +1,4 @@
-"""A gallery of images with what was written on them and what is believed."""
+"""A gallery of examples with what was written on them and what is believed."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,17 +6,33 @@ from typing import Any
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from pencil.figures.style import COLOURS, look
+from pencil.figures.style import CORRECTED, GIVEN, MUTED, look, plain_text
+
+COLUMNS = 6
+LETTERS = 18
+"""Letters of a name that fit above an image."""
 
 
 def draw_gallery(images: Sequence[NDArray[Any]], given: Sequence[str], corrected: Sequence[str]) -> Figure:
-    """Draw one row of images [H, W, C] titled given → corrected."""
+    """Draw images [H, W, 1, 3 or 4] in rows, the given label above each and the believed one under it."""
+    rows = max(-(-len(images) // COLUMNS), 1)
     with look():
-        figure = Figure(figsize=(0.95 * len(images), 1.25), layout="constrained")
+        figure = Figure(figsize=(1.5 * COLUMNS, 1.9 * rows))
+        # Known margins: finding them would take longer than drawing.
+        figure.subplots_adjust(left=0, right=1, bottom=0.2 / rows, top=1 - 0.25 / rows, wspace=0.05, hspace=0.35)
+        figure.suptitle("given label above, believed label below", fontsize=9, color=MUTED, y=1)
         for place, image in enumerate(images):
-            axes = figure.add_subplot(1, len(images), place + 1)
-            axes.imshow(image.squeeze(), cmap="gray_r", interpolation="nearest")
-            axes.set_axis_off()
-            colour = COLOURS[1] if given[place] != corrected[place] else "black"
-            axes.set_title(f"{given[place]} → {corrected[place]}", fontsize=10, color=colour, loc="center")
+            axes = figure.add_subplot(rows, COLUMNS, place + 1)
+            axes.imshow(image.squeeze(), cmap="gray", interpolation="nearest")
+            axes.set_xticks([])
+            axes.set_yticks([])
+            axes.spines[:].set_visible(False)
+            same = given[place] == corrected[place]
+            axes.set_title(
+                plain_text(given[place], LETTERS), fontsize=9, color=MUTED if same else GIVEN, loc="center",
+                fontweight="normal", parse_math=False,
+            )  # fmt: skip
+            axes.set_xlabel(
+                plain_text(corrected[place], LETTERS), fontsize=9, color=MUTED if same else CORRECTED, parse_math=False
+            )
         return figure

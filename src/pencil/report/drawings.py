@@ -44,7 +44,7 @@ class Drawings:
 
 def draw(material: Material) -> Drawings:
     """Draw all figures of a run."""
-    with _quietly():
+    with quietly():
         try:
             import matplotlib.figure  # noqa: F401
         except Exception as error:  # A broken installation fails in more ways than ImportError.
@@ -53,12 +53,12 @@ def draw(material: Material) -> Drawings:
 
 
 def _training(material: Material) -> tuple[Drawing, ...]:
-    from pencil.figures.epochs import Stretch, draw_epochs
-    from pencil.report.epochs import panels
+    from pencil.figures.epochs import draw_epochs
+    from pencil.figures.panels import panels, stretches
 
-    phases = [Stretch(phase.name, phase.first, phase.last) for phase in material.phases]
+    phases = stretches(material.history)
     drawn = []
-    for number, panel in enumerate(panels(material), start=1):
+    for number, panel in enumerate(panels(material.history, material.result), start=1):
         figure = draw_epochs(panel.lines, phases, unit=panel.unit, broken=panel.broken)
         drawn.append(Drawing(panel.title, _inlined(f"epochs-{number}", panel.description, figure)))
     return tuple(drawn)
@@ -131,7 +131,7 @@ def _inlined(name: str, description: str, figure: "Figure") -> Markup:
 
 
 @contextmanager
-def _quietly() -> Iterator[None]:
+def quietly() -> Iterator[None]:
     """Keep matplotlib's remarks on fonts and folders away from a person who only trains."""
     logger: Any = logging.getLogger("matplotlib")
     before = logger.level

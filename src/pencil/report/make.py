@@ -1,6 +1,6 @@
 """Turns a run into report.html."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -10,7 +10,8 @@ from pencil.quality.decide import Thresholds
 from pencil.report import about, headline, tables
 from pencil.report.drawings import MOST_CLASSES, draw
 from pencil.report.material import Material, gather
-from pencil.report.suspects import Look, choose
+from pencil.report.pictures import draw_pictures
+from pencil.report.suspects import Gallery, Look, choose
 from pencil.results.read import Run
 
 
@@ -19,8 +20,17 @@ class Report:
     """A finished page."""
 
     html: str
-    missing: str = ""
-    """Why the examples could not be shown, where that is so."""
+    material: Material = field(repr=False)
+    gallery: Gallery = field(repr=False)
+
+    @property
+    def missing(self) -> str:
+        """Why the examples could not be shown, where that is so."""
+        return self.gallery.missing
+
+    def pictures(self) -> dict[str, bytes]:
+        """Draw the run's pictures: PNGs by name."""
+        return draw_pictures(self.material, self.gallery)
 
 
 def make_report(run: Run, look: Look | None = None) -> Report:
@@ -28,7 +38,7 @@ def make_report(run: Run, look: Look | None = None) -> Report:
     material = gather(run)
     gallery = choose(material, look)
     page = _environment().get_template("report.html.j2").render(**_content(material), gallery=gallery)
-    return Report(page, gallery.missing)
+    return Report(page, material, gallery)
 
 
 def _content(material: Material) -> dict[str, Any]:

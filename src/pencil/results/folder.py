@@ -159,6 +159,10 @@ class RunFolder:
     def report(self) -> Path:
         return self.path / "report.html"
 
+    @property
+    def pictures(self) -> Path:
+        return self.path / "pictures"
+
 
 def _refuse_occupied(path: Path) -> None:
     if path.exists() and not path.is_dir():

@@ -41,6 +41,18 @@ def exclusive(path: Path) -> Iterator[None]:
         os.close(handle)
 
 
+def is_held(path: Path) -> bool:
+    """Say whether a living process holds the lock file at `path`; it is only looked at."""
+    try:
+        handle = os.open(path, os.O_RDWR)
+    except OSError:
+        return False
+    try:
+        return not _try_lock(handle, path)
+    finally:
+        os.close(handle)
+
+
 def _try_lock(handle: int, path: Path) -> bool:
     try:
         if sys.platform == "win32":

@@ -47,6 +47,27 @@ def write_summary(path: Path, summary: Summary, extra: Mapping[str, Any] | None 
     return fields
 
 
+def in_words(result: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Name and text of each figure a run has, from the fields of result.json."""
+    rows = []
+    if test := result.get("test_accuracy"):
+        rows.append(
+            ("test accuracy", f"{percent(test['last'])} at the end, {percent(test['best'])} at the best held-out epoch")
+        )
+    if labels := result.get("label_accuracy"):
+        rows.append(("correct labels", f"{percent(labels['given'])} given → {percent(labels['corrected'])} corrected"))
+    rows.append(("labels changed", f"{result['num_changed']:,}"))
+    rows.append(("suspects", f"{result['num_suspect']:,} to look at"))
+    rows.append(("estimated noise", percent(result["estimated_noise_rate"])))
+    rows.append(("time", f"{result['seconds']:.0f} s, {result['images_per_second']:,.0f} images/s"))
+    return rows
+
+
+def percent(value: float | None) -> str:
+    """Write a percentage; one that is not known is a dash."""
+    return "–" if value is None else f"{value:.1f}%"
+
+
 def _rounded(value: Any, digits: int) -> Any:
     if isinstance(value, Mapping):
         return {name: _rounded(part, digits) for name, part in value.items()}

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from pencil.results.read import Run, read_run
+from pencil.run.view import as_html
 
 
 @dataclass(eq=False)
@@ -52,3 +53,7 @@ class Result:
     def history(self) -> list[dict[str, Any]]:
         """One record an epoch."""
         return self.run.history
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return as_html(self.run)
