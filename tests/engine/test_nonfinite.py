@@ -10,9 +10,11 @@ from torch.nn.functional import cross_entropy
 
 from pencil import methods
 from pencil.config import OptimizerSettings
+from pencil.errors import PencilError
 
 C, N, BATCH = 10, 48, 16
 BAD = [3, 17, 18, 40]
+UNLIMITED = OptimizerSettings(nonfinite_limit=1.0)
 
 
 class Added(nn.Module):
@@ -82,6 +84,7 @@ def test_a_gradient_that_is_not_finite_skips_the_networks_update(digits: Any, en
         {"backbone": (0, "0"), "labels": (1, "0.1"), "tuning": (0, "0")},
         lambda: nn.Sequential(nn.Flatten(), nn.Linear(64, C)),
         batch=N,
+        optimizer=UNLIMITED,
     )
     start = {k: np.array(v) for k, v in engine.state.export().items()}
     records = train(engine).records
@@ -118,7 +121,7 @@ def test_a_batch_that_is_wholly_spoiled_changes_nothing(digits: Any, engine_of: 
         methods.create("pencil", {"anchor": 0.5, "label_step": "2"}, C),
         {"backbone": (1, "0.1"), "labels": (1, "0.1"), "tuning": (1, "0.1")},
         Added,
-        optimizer=OptimizerSettings(weight_decay=0.0),
+        optimizer=OptimizerSettings(weight_decay=0.0, nonfinite_limit=1.0),
     )
     start = {k: np.array(v) for k, v in engine.state.export().items()}
     records = train(engine).records
@@ -153,6 +156,7 @@ def test_running_statistics_that_a_bad_batch_spoiled_go_back_to_the_start_of_the
         Normalised,
         batch=BATCH,
         precision="64-true",
+        optimizer=UNLIMITED,
     )
     fresh = Normalised().double().norm
     train(engine)
@@ -161,3 +165,27 @@ def test_running_statistics_that_a_bad_batch_spoiled_go_back_to_the_start_of_the
     # Every epoch has a bad batch, and a column that is spoiled in one is spoiled in all of them.
     assert torch.equal(norm.running_mean, fresh.running_mean)
     assert torch.equal(norm.running_var, fresh.running_var)
+
+
+@pytest.mark.parametrize(("bad", "what"), [(N // 2 + 1, "25 of 48 examples"), (1, "1 of 1 updates of the network")])
+def test_a_run_that_is_mostly_not_finite_ends_after_the_epoch(
+    digits: Any, engine_of: Any, tape: Any, bad: int, what: str
+) -> None:
+    data = digits(N, noise=0.0)
+    # Added to the outputs it spoils rows alone; through the layer it spoils the whole batch's gradient.
+    column = 63 if bad > 1 else 0
+    data.x[:, 63] = 0
+    data.x[:bad, column] = np.nan
+    engine = engine_of(data, methods.create("cross_entropy", {}, C), {"training": (3, "0.1")}, Added, batch=N)
+    listener = tape()
+    with pytest.raises(PencilError, match=f"epoch 1: {what} came to NaN or infinity; the last checkpoint is kept"):
+        engine.train(listener)
+    assert len(listener.records) == 1 and not listener.saved
+
+
+def test_less_than_the_limit_goes_on(digits: Any, engine_of: Any, train: Any) -> None:
+    data = spoiled(digits)
+    data.x[: N // 2, 63] = np.nan
+    data.x[N // 2 :, 63] = 0
+    engine = engine_of(data, methods.create("cross_entropy", {}, C), {"training": (2, "0.1")}, Added, batch=BATCH)
+    assert [(record["nonfinite"], record["skipped"]) for record in train(engine).records] == [(N // 2, 0)] * 2

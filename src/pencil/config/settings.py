@@ -45,6 +45,8 @@ class OptimizerSettings:
     nesterov: bool = False
     weight_decay: float = 1e-4
     """Applied to every parameter, batch norm's included, as in the paper."""
+    nonfinite_limit: float = 0.5
+    """Share of an epoch's examples, or of its updates, that may come to NaN or infinity; beyond it the run stops."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,7 +104,7 @@ class Settings:
             raise PencilError(f"data.trusted is {self.data.trusted}; give a share from 0 to 1.")
         if self.optimizer.batch_size < 1:
             raise PencilError(f"optimizer.batch_size is {self.optimizer.batch_size}; give at least 1.")
-        for name in ("momentum", "weight_decay"):
+        for name in ("momentum", "weight_decay", "nonfinite_limit"):
             value = getattr(self.optimizer, name)
             if not 0 <= value < math.inf:
                 raise PencilError(f"optimizer.{name} is {value}; give a number that is 0 or more.")

@@ -34,6 +34,8 @@ class Evaluator:
         values = int(np.prod(prepare.preparation.raw_shape))
         share = -(-len(inputs) // processes.count)
         self.batch = max(1, min(2_000, 2**23 // max(values, 1), share))
+        self.part = self.batch
+        """Examples that go through the network at once; less than a batch once memory ran out."""
 
     @torch.no_grad()
     def logits(self, model: nn.Module) -> Tensor:
@@ -58,9 +60,14 @@ class Evaluator:
 
     def _outputs(self, model: nn.Module, start: int) -> Tensor:
         inputs = self.prepare(self._raw(start)).to(self.precision.dtype)
-        with self.precision.forward(self.device):
-            outputs: Tensor = model(inputs)
-        return outputs.to(self.precision.dtype)
+        while True:
+            try:
+                with self.precision.forward(self.device):
+                    return torch.cat([model(part).to(self.precision.dtype) for part in inputs.split(self.part)])
+            except torch.cuda.OutOfMemoryError:
+                if self.part == 1:
+                    raise
+            self.part = -(-self.part // 2)
 
     def _shared_outputs(self, model: nn.Module, starts: range) -> Tensor:
         """Compute every k-th part here and add up what the k processes have."""

@@ -14,11 +14,12 @@ from pencil.data.augment import Prepare
 from pencil.engine.evaluate import Evaluator
 from pencil.engine.events import EpochRecord, Listener, Stopped
 from pencil.engine.feed import Feed
-from pencil.engine.record import measured, rates
+from pencil.engine.record import measured, rates, refuse_nonfinite
 from pencil.engine.share import average_buffers, own_batches, unite
 from pencil.engine.state import State
-from pencil.engine.step import Step, Wrap
+from pencil.engine.step import Step, TooLarge, Wrap
 from pencil.engine.stepper import Steppers
+from pencil.errors import PencilError
 from pencil.runtime import ALONE, Precision, Processes, seed_for
 from pencil.types import Phase
 
@@ -82,7 +83,12 @@ class Engine:
 
     def meta(self) -> dict[str, Any]:
         """Return what a checkpoint needs besides tensors."""
-        return {"epoch": self.epoch, "seconds": self.seconds, "threads": torch.get_num_threads()}
+        return {
+            "epoch": self.epoch,
+            "seconds": self.seconds,
+            "threads": torch.get_num_threads(),
+            "micro_batch": self.state.micro_batch,
+        }
 
     def restore(self, arrays: Mapping[str, NDArray[np.generic]], meta: Mapping[str, Any]) -> None:
         """Go back to a checkpoint; the columns that rules and methods had added by then come with it."""
@@ -90,6 +96,7 @@ class Engine:
         if not self.processes.leads:
             self.state.meters.reset()
         self.epoch, self.seconds = int(meta["epoch"]), float(meta["seconds"])
+        self.state.micro_batch = int(meta.get("micro_batch", 0))
 
     def _enter(self, phase: Phase) -> None:
         phase.rule.prepare(self.state.table)
@@ -108,7 +115,7 @@ class Engine:
         for number in range(first, len(batches)):
             self.feed.stage()
             self.state.table.stage()
-            self._stepper(phase, len(batches[number]), listener)()
+            self._step(phase, len(batches[number]), listener)
             self.state.table.collect()
             listener.stepped(self.epoch, number + 1, len(batches))
             if number + 1 < len(batches) and self._stopping(listener, number):
@@ -127,6 +134,8 @@ class Engine:
         examples = min(len(self.state.table), (len(batches) - first) * self.batch_size)
         record |= {"seconds": round(elapsed, 4), "images_per_second": round(examples / elapsed, 1)}
         listener.epoch_done(record)
+        limit = self.state.optimizer_settings.nonfinite_limit
+        refuse_nonfinite(record, limit, examples=len(self.state.table), steps=len(batches))
         if self.processes.any(listener.stop_requested()):
             self._stop(listener)
 
@@ -174,6 +183,30 @@ class Engine:
             torch.manual_seed(seed_for(self.seed, "epoch", self.epoch, *follower))
             self.state.method.before_epoch(_View(self, phase_epoch), phase)
         return batches
+
+    def _step(self, phase: Phase, size: int, listener: Listener) -> None:
+        """Take one step; where the memory does not hold it, again in smaller parts, from here to the end."""
+        while True:
+            try:
+                self._stepper(phase, size, listener)()
+                return
+            except TooLarge:
+                pass
+            self._shrink(size, listener)
+
+    def _shrink(self, size: int, listener: Listener) -> None:
+        before = min(self.state.micro_batch or size, size)
+        if before == 1:
+            raise PencilError("the memory does not hold one example; use a smaller network or --device cpu.")
+        self.state.micro_batch = -(-before // 2)
+        self.steppers.forget()
+        if self.state.device.type == "cuda":
+            torch.cuda.empty_cache()
+        listener.note(
+            f"memory ran out with {before} examples at once: batches now go through the network in parts of"
+            f" {self.state.micro_batch}. Updates remain those of whole batches, but what a network or method computes"
+            " over a batch (batch statistics, say) is now that of a part."
+        )
 
     def _stepper(self, phase: Phase, size: int, listener: Listener) -> Callable[[], None]:
         def make(wrap: Wrap | None) -> Step:

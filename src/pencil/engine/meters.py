@@ -3,18 +3,24 @@
 import torch
 from torch import Tensor
 
-COUNTS = ("examples", "correct_given", "agreeing", "label_correct", "label_known", "changed", "relabelled", "nonfinite")
+COUNTS = (
+    "examples", "correct_given", "agreeing", "label_correct", "label_known", "changed", "relabelled", "nonfinite",
+    "skipped",
+)  # fmt: skip
 
 
 class Meters:
     """Named running sums in one tensor; loss parts are named when a phase is first seen."""
 
-    def __init__(self, device: torch.device, parts: int = 8) -> None:
+    def __init__(self, device: torch.device, num_classes: int, parts: int = 8) -> None:
         self.sums = torch.zeros(len(COUNTS) + parts, dtype=torch.float64, device=device)
+        self.labels = torch.zeros(num_classes, dtype=torch.int64, device=device)
+        """Examples whose label is of each class; an epoch sees every example once."""
         self.part_names: tuple[str, ...] = ()
 
-    def add(self, counts: dict[str, Tensor], parts: dict[str, Tensor]) -> None:
-        """Add one batch's sums."""
+    def add(self, counts: dict[str, Tensor], parts: dict[str, Tensor], label_B: Tensor) -> None:
+        """Add one batch's sums, and the classes of its labels."""
+        self.labels.index_add_(0, label_B, torch.ones_like(label_B))
         self.part_names = tuple(parts)
         values = [counts[name] for name in COUNTS] + list(parts.values())
         self.sums[: len(values)] += torch.stack([value.to(torch.float64) for value in values])
@@ -22,6 +28,7 @@ class Meters:
     def reset(self) -> None:
         """Start an epoch."""
         self.sums.zero_()
+        self.labels.zero_()
 
     def read(self) -> tuple[dict[str, float], dict[str, float]]:
         """Return counts and summed loss parts; waits for the device."""

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from pencil.engine.state import State
+from pencil.errors import PencilError
 from pencil.types import Phase
 
 
@@ -37,7 +38,28 @@ def measured(state: State) -> dict[str, Any]:
         "changed": int(counts["changed"]),
         "relabelled": int(counts["relabelled"]),
         "nonfinite": int(counts["nonfinite"]),
+        "skipped": int(counts["skipped"]),
+        "lost_classes": _lost_classes(state),
     }
     if counts["label_known"]:
         record["label_accuracy"] = 100 * counts["label_correct"] / counts["label_known"]
     return record
+
+
+def _lost_classes(state: State) -> list[int]:
+    """Return the classes that examples were given, and that no example's label is of any more."""
+    given_N = state.table.columns["given"]
+    was_C = torch.bincount(given_N[given_N >= 0], minlength=len(state.meters.labels)) > 0
+    lost: list[int] = (was_C & (state.meters.labels == 0)).nonzero().flatten().tolist()
+    return lost
+
+
+def refuse_nonfinite(record: dict[str, Any], limit: float, *, examples: int, steps: int) -> None:
+    """End a run of which too much was not finite in an epoch; its counts are on the host by then."""
+    for name, whole, what in (("nonfinite", examples, "examples"), ("skipped", steps, "updates of the network")):
+        if record[name] > limit * whole:
+            raise PencilError(
+                f"epoch {record['epoch'] + 1}: {record[name]:,} of {whole:,} {what} came to NaN or infinity; the last"
+                " checkpoint is kept. Look for such numbers in the data, or start again with a lower learning rate"
+                " (--set phases.PHASE.lr=…)."
+            )

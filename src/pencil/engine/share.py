@@ -22,7 +22,7 @@ def unite(state: State, processes: Processes) -> None:
         whole = shared.to(torch.uint8) if column.dtype == torch.bool else shared
         processes.sum(whole)
         column.copy_(whole)
-    processes.sum(state.meters.sums)
+    processes.sum(state.meters.sums, state.meters.labels)
 
 
 def _answered(state: State, processes: Processes) -> Tensor:

@@ -46,6 +46,8 @@ class State:
     optimizer_settings: OptimizerSettings
     device: torch.device
     steps: int
+    micro_batch: int = 0
+    """Examples that go through the network at once, where the memory holds no whole batch; 0: all of a batch."""
     clock: Clock = field(init=False)
     meters: Meters = field(init=False)
     lr: Tensor = field(init=False)
@@ -57,7 +59,7 @@ class State:
 
     def __post_init__(self) -> None:
         self.clock = Clock(self.device, len(self.table), self.steps)
-        self.meters = Meters(self.device)
+        self.meters = Meters(self.device, self.table.num_classes)
         self.lr = torch.zeros((), dtype=rate_dtype(self.device), device=self.device)
         self.optimizer = self._new_optimizer()
         self.spare = {k: b.clone() for k, b in self.model.named_buffers() if b.is_floating_point()}
@@ -137,7 +139,7 @@ class State:
             for key, value in self.optimizer.state[parameter].items():
                 named[f"optimizer.{number}.{key}"] = value
         named["clock.position"], named["clock.step"] = self.clock.position, self.clock.step
-        named["meters"] = self.meters.sums
+        named["meters"], named["meters.labels"] = self.meters.sums, self.meters.labels
         named |= {f"spare.{k}": v for k, v in self.spare.items()}
         return named
 

@@ -57,6 +57,18 @@ def objective(method: Method, phase: Phase, logits_BC: Tensor, rows: Rows) -> tu
     return loss, Measured(usable_B, count.view(1), 1 / terms.scale, parts)
 
 
+def _joined(parts: list[tuple[Tensor, Measured]]) -> tuple[Tensor, Measured]:
+    """Return the outputs and sums of a batch that was learned in parts."""
+    each = [measured for _, measured in parts]
+    whole = Measured(
+        usable_B=torch.cat([measured.usable_B for measured in each]),
+        count=torch.stack([measured.count for measured in each]).sum(0),
+        rescale=each[0].rescale,
+        parts={name: torch.stack([measured.parts[name] for measured in each]).sum(0) for name in each[0].parts},
+    )
+    return torch.cat([logits_BC for logits_BC, _ in parts]), whole
+
+
 def _batch(logits_BC: Tensor, rows: Rows, phase: Phase) -> Batch:
     given_BC = rows.get("given_distribution")
     if given_BC is None:
@@ -75,8 +87,8 @@ def _batch(logits_BC: Tensor, rows: Rows, phase: Phase) -> Batch:
 
 def settle(
     phase: Phase, rows: Rows, gradient_BC: Tensor, logits_BC: Tensor, step: Tensor, epoch: Tensor, usable_B: Tensor
-) -> tuple[Rows, dict[str, Tensor]]:
-    """Move the labels by the phase's rule; return the changed rows and what there is to count."""
+) -> tuple[Rows, dict[str, Tensor], Tensor]:
+    """Move the labels by the phase's rule; return the changed rows, what there is to count, and the labels' classes."""
     prediction_BC = torch.nan_to_num(logits_BC.softmax(-1))
     changed = apply(phase.rule, rows, gradient_BC, prediction_BC, step, epoch, usable_B)
     if phase.track_predictions and "prediction_sum" in rows:
@@ -84,12 +96,11 @@ def settle(
         seen_BC = torch.where(usable_B.unsqueeze(-1), prediction_BC, torch.zeros_like(prediction_BC))
         changed["prediction_sum"] = rows["prediction_sum"] + seen_BC
         changed["predictions"] = rows["predictions"] + usable_B.to(torch.int32)
-    return changed, _counts(rows, changed, prediction_BC, usable_B)
-
-
-def _counts(rows: Rows, changed: Rows, prediction_BC: Tensor, usable_B: Tensor) -> dict[str, Tensor]:
-    network_B = prediction_BC.argmax(-1)
     label_B = changed.get("label_logits", rows["label_logits"]).argmax(-1)
+    return changed, _counts(rows, changed, label_B, prediction_BC.argmax(-1), usable_B), label_B
+
+
+def _counts(rows: Rows, changed: Rows, label_B: Tensor, network_B: Tensor, usable_B: Tensor) -> dict[str, Tensor]:
     clean_B = rows.get("clean", torch.full_like(rows["given"], -1))
     moved_B = changed.get("num_changes", rows["num_changes"]) != rows["num_changes"]
     return {
@@ -102,6 +113,10 @@ def _counts(rows: Rows, changed: Rows, prediction_BC: Tensor, usable_B: Tensor) 
         "relabelled": ((label_B != rows["given"]) & (rows["given"] >= 0)).sum(),
         "nonfinite": (~usable_B).sum(),
     }
+
+
+class TooLarge(Exception):
+    """The memory does not hold the forward and backward pass of so many examples; nothing has been changed yet."""
 
 
 class Step:
@@ -140,17 +155,46 @@ class Step:
         rows["label_logits"].requires_grad_(self.phase.rule.uses_gradient)
 
         inputs = self.prepare(self.feed.raw(index_B), index_B, clock.epoch)
-        with self.precision.forward(state.device):
+        logits_BC, measured = self._learn(inputs, rows)
+        self._update_network(rates[0], measured.count)
+
+        changed, counts, label_B = self._update_labels(rows, logits_BC, measured, rates[1])
+        # Every process skips the same updates; one of them counts.
+        counts["skipped"] = self.found.sum() * float(self.processes.leads)
+        state.table.scatter(index_B, changed)
+        state.meters.add(counts, measured.parts, label_B)
+        clock.position += size
+        clock.step += 1
+
+    def _learn(self, inputs: Tensor, rows: Rows) -> tuple[Tensor, Measured]:
+        """Forward pass, loss and backward pass: of the whole batch, or in parts where the memory holds no more.
+
+        The loss is a sum, so the parts' gradients add up to the whole batch's.
+        """
+        size = len(inputs)
+        part = min(self.state.micro_batch or size, size)
+        # A captured pass needs no copy: one that fails is undone as a whole.
+        captured = inputs.is_cuda and torch.cuda.is_current_stream_capturing()
+        spare = [] if captured else [buffer.clone() for buffer in self.state.model.buffers()]
+        try:
+            if part == size:
+                return self._learn_part(inputs, rows)
+            cuts = [slice(start, start + part) for start in range(0, size, part)]
+            return _joined([self._learn_part(inputs[c], {k: v[c] for k, v in rows.items()}) for c in cuts])
+        except torch.cuda.OutOfMemoryError:
+            pass
+        # Behind the handler, whose error would keep the memory of the failed pass.
+        for buffer, before in zip(self.state.model.buffers(), spare, strict=False):
+            buffer.copy_(before)
+        self.state.optimizer.zero_grad(set_to_none=True)
+        raise TooLarge
+
+    def _learn_part(self, inputs: Tensor, rows: Rows) -> tuple[Tensor, Measured]:
+        with self.precision.forward(self.state.device):
             logits_BC = self.model(inputs.to(self.precision.dtype))
         loss, measured = self.objective(logits_BC, rows)
         loss.backward()
-        self._update_network(rates[0], measured.count)
-
-        changed, counts = self._update_labels(rows, logits_BC, measured, rates[1])
-        state.table.scatter(index_B, changed)
-        state.meters.add(counts, measured.parts)
-        clock.position += size
-        clock.step += 1
+        return logits_BC.detach(), measured
 
     def _rest(self) -> None:
         clock = self.state.clock
@@ -182,13 +226,13 @@ class Step:
     @torch.no_grad()
     def _update_labels(
         self, rows: Rows, logits_BC: Tensor, measured: Measured, step: Tensor
-    ) -> tuple[Rows, dict[str, Tensor]]:
+    ) -> tuple[Rows, dict[str, Tensor], Tensor]:
         label_logits_BC = rows["label_logits"]
         gradient_BC = label_logits_BC.grad
         rows = rows | {"label_logits": label_logits_BC.detach()}
         dtype = label_logits_BC.dtype
         gradient_BC = torch.zeros_like(label_logits_BC) if gradient_BC is None else gradient_BC * measured.rescale
-        result: tuple[Rows, dict[str, Tensor]] = self.settle(
-            rows, gradient_BC, logits_BC.detach().to(dtype), step.to(dtype), self.state.clock.epoch, measured.usable_B
+        result: tuple[Rows, dict[str, Tensor], Tensor] = self.settle(
+            rows, gradient_BC, logits_BC.to(dtype), step.to(dtype), self.state.clock.epoch, measured.usable_B
         )
         return result

@@ -8,7 +8,7 @@ from torch import nn
 
 from pencil.engine.capture import CapturedStep
 from pencil.engine.state import State
-from pencil.engine.step import Step, Wrap
+from pencil.engine.step import Step, TooLarge, Wrap
 
 MakeStep = Callable[[Wrap | None], Step]
 
@@ -29,6 +29,10 @@ class Steppers:
             self.made[size] = self._make(size, make, note)
         return self.made[size]
 
+    def forget(self) -> None:
+        """Make all steps anew: what they were made for has changed."""
+        self.made = {}
+
     def _make(self, size: int, make: MakeStep, note: Callable[[str], None]) -> Callable[[], None]:
         # Warming up changes the state and puts it back; changes still on their way to it must have arrived.
         self.state.table.settle()
@@ -37,6 +41,8 @@ class Steppers:
         for wrap in wraps if self.captured else ():
             try:
                 return CapturedStep(make(wrap), size, [*self.state.tensors().values(), self.state.lr])
+            except TooLarge:
+                raise
             except Exception as error:
                 self.state.optimizer.zero_grad(set_to_none=True)
                 note(f"the step of phase {self.phase} cannot be captured: {type(error).__name__}: {_gist(error)}")

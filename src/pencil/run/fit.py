@@ -146,7 +146,8 @@ def _train(
     for line in (*prepared.warnings, *lines):
         progress.note(line)
     leads, interval = machine.processes.leads, prepared.settings.hardware.checkpoint_seconds
-    session = Session(history, checkpoints, progress, interval, writes=leads)
+    names = prepared.dataset.class_names
+    session = Session(history, checkpoints, progress, interval, writes=leads, classes=names)
     if machine.processes.leader_says(checkpoints.exists()):
         checkpoint = checkpoints.load()
         for warning in checkpoint.warnings:

@@ -63,6 +63,10 @@ class Session(Listener):
     received: int = 0
     """Number of the signal that asked to stop."""
     said: bool = False
+    classes: Sequence[str] = ()
+    """The classes' names."""
+    lost: frozenset[int] = frozenset()
+    """Classes that had no label left after the last epoch."""
     last_save: float = field(default_factory=time.monotonic)
 
     def stepped(self, epoch: int, step: int, steps: int) -> None:
@@ -72,6 +76,16 @@ class Session(Listener):
         if self.writes:
             self.history.append(record)
         self.progress.epoch_done(record)
+        self._report_lost(frozenset(record.get("lost_classes", ())))
+
+    def _report_lost(self, lost: frozenset[int]) -> None:
+        """Say which classes have just lost their last example, once each time it happens."""
+        for number in sorted(lost - self.lost):
+            self.note(
+                f'class "{self.classes[number]}" has lost all its examples: every one of them is now believed to be of'
+                " another class. If that cannot be, a stronger anchor holds labels nearer to the given ones."
+            )
+        self.lost = lost
 
     def checkpoint_due(self, *, phase_end: bool) -> bool:
         return phase_end or time.monotonic() - self.last_save >= self.checkpoint_seconds
