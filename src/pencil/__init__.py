@@ -14,6 +14,7 @@ _LAZY = {
     "data": "pencil.data",
     "PencilClassifier": "pencil.estimator",
     "LabelTable": "pencil.integrations.own_loop",
+    "PencilCallback": "pencil.integrations.lightning",
 }
 
 
@@ -24,4 +25,14 @@ def __getattr__(name: str) -> Any:
     return module if module.__name__ == f"pencil.{name}" else getattr(module, name)
 
 
-__all__ = ["LabelTable", "PencilClassifier", "PencilError", "Result", "__version__", "data", "fit", "losses"]
+__all__ = [
+    "LabelTable",
+    "PencilCallback",
+    "PencilClassifier",
+    "PencilError",
+    "Result",
+    "__version__",
+    "data",
+    "fit",
+    "losses",
+]

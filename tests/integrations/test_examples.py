@@ -18,7 +18,7 @@ def run(name: str) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["own_loop.py", "estimator.py"])
+@pytest.mark.parametrize("name", ["own_loop.py", "estimator.py", "lightning_module.py"])
 def test_labels_are_corrected(name: str) -> None:
     output = run(name)
     found = re.search(r"correct labels: ([\d.]+)% given, ([\d.]+)% after training", output)

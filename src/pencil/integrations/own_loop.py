@@ -17,6 +17,7 @@ from pencil.config import PhaseSettings, Schedule, merge
 from pencil.data import labels as label_values
 from pencil.engine.step import objective, settle
 from pencil.errors import PencilError
+from pencil.integrations.exchange import everyones_rows
 from pencil.quality.score import Scores, score
 from pencil.table import ExampleTable, Rows
 from pencil.types import Phase
@@ -111,13 +112,16 @@ class LabelTable:
         rows = self.table.gather(index_B)
         label_logits_BC = rows["label_logits"].requires_grad_(self.phase.rule.uses_gradient)
         total, measured = objective(self.method, self.phase, logits, rows)
+        mean = total / measured.count.clamp(min=1).squeeze(0)
+        if not torch.is_grad_enabled():
+            return mean  # Only measured, as in validation: there is nothing to learn from.
         gradient_BC = torch.zeros_like(label_logits_BC)
         if self.phase.rule.uses_gradient:
             # Taken here and of the sum, so that neither loss scaling nor accumulated batches change a label's step.
             (gradient_BC,) = torch.autograd.grad(total, [label_logits_BC], retain_graph=True)
         gradient_BC = gradient_BC * measured.rescale
         self._pending = _Pending(index_B, rows, logits.detach(), gradient_BC, measured.usable_B)
-        return total / measured.count.clamp(min=1).squeeze(0)
+        return mean
 
     def labels(self, index: Tensor) -> Tensor:
         """Return ỹ of a batch, which requires grad, for a loss of your own: a mean over the batch."""
@@ -126,11 +130,19 @@ class LabelTable:
         self._pending = _Pending(index_B, rows)
         return rows["label_logits"].requires_grad_(True)
 
+    @property
+    def is_asked(self) -> bool:
+        """Whether a batch was asked about whose labels have not been moved yet."""
+        return self._pending is not None
+
     @torch.no_grad()
-    def step(self, index: Tensor) -> None:
-        """Move the labels of the batch that was last asked about, where the phase lets them move."""
+    def step(self, index: Tensor | None = None) -> None:
+        """Move the labels of the batch that was last asked about, where the phase lets them move.
+
+        Under torch.distributed all processes must call it, and each then has the labels that any of them moved.
+        """
         pending, self._pending = self._pending, None
-        if pending is None or not torch.equal(pending.index_B, self._index(index, len(index))):
+        if pending is None or not (index is None or torch.equal(pending.index_B, self._index(index, len(index)))):
             raise PencilError(
                 "step(index) needs a call of loss(logits, index) or labels(index) for the same batch first."
             )
@@ -143,8 +155,8 @@ class LabelTable:
             logits_BC, usable_B = rows["label_logits"], gradient_BC.isfinite().all(-1)
         dtype, device = gradient_BC.dtype, gradient_BC.device
         eta, epoch = torch.tensor([self.eta], dtype=dtype, device=device), torch.tensor([self.epoch], device=device)
-        changed, _ = settle(self.phase, rows, gradient_BC, logits_BC.to(dtype), eta, epoch, usable_B)
-        self.table.scatter(pending.index_B, changed)
+        changed, *_ = settle(self.phase, rows, gradient_BC, logits_BC.to(dtype), eta, epoch, usable_B)
+        self.table.scatter(*everyones_rows(pending.index_B, changed))
 
     @property
     def distributions(self) -> Tensor:
