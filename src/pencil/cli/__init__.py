@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import typer
 
+from pencil.cli.audit import audit
 from pencil.cli.bench import bench
 from pencil.cli.demo import demo
 from pencil.cli.export import export
@@ -48,6 +49,7 @@ app.command(rich_help_panel="Use a run")(review)
 app.command(rich_help_panel="Use a run")(labels)
 app.command(rich_help_panel="Use a run")(export)
 app.command(rich_help_panel="Use a run")(predict)
+app.command(rich_help_panel="Use a run")(audit)
 app.command(rich_help_panel="Many runs")(sweep)
 app.command(rich_help_panel="Look up")(runs)
 app.command(rich_help_panel="Look up")(bench)

@@ -48,3 +48,11 @@ def epoch_counts(text: str | None) -> list[int] | None:
 def tidy(source: str | None) -> str | None:
     """Write a path in one way, so that `photos` and `photos/` are the same data."""
     return str(Path(source)) if source and Path(source).exists() else source
+
+
+def data_settings(root: str | None, assignments: Sequence[str]) -> dict[str, Any]:
+    """Return the settings of the data alone, for commands that read data and train nothing."""
+    top = merge({"data": {"root": root} if root else {}}, *(override(assignment) for assignment in assignments))
+    if set(top) != {"data"}:
+        raise PencilError("--set takes settings of the data here: data.NAME=value.")
+    return dict(top["data"])

@@ -1,16 +1,13 @@
 """`pencil predict`: a finished run's network on other data."""
 
-import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from pencil.cli.asked import data_settings
 from pencil.cli.failure import guarded
-from pencil.cli.table_file import check_out
-from pencil.errors import PencilError
-from pencil.results.columns_file import write_columns, write_csv
+from pencil.cli.table_file import check_out, write_table
 
 if TYPE_CHECKING:
     from pencil.run import Predictions
@@ -44,23 +41,14 @@ def predict(
     predictions = predict_run(
         run,
         source,
-        data_settings=_data_settings(root, assign or []),
+        data_settings=data_settings(root, assign or []),
         split=split or "",
         device=device,
         backbone=backbone,
     )
-    _write(_rows(predictions), out, as_json=as_json)
+    write_table(_rows(predictions), out, as_json=as_json)
     if predictions.accuracy is not None:
         typer.echo(f"accuracy on the labels at hand: {predictions.accuracy:.2f}%", err=True)
-
-
-def _data_settings(root: str | None, assignments: list[str]) -> dict[str, Any]:
-    from pencil.config import merge, override
-
-    document = merge({"data": {"root": root} if root else {}}, *(override(text) for text in assignments))
-    if set(document) != {"data"}:
-        raise PencilError("--set takes settings of the data here: data.NAME=value.")
-    return dict(document["data"])
 
 
 def _rows(predictions: "Predictions") -> dict[str, list[Any]]:
@@ -70,13 +58,3 @@ def _rows(predictions: "Predictions") -> dict[str, list[Any]]:
         "predicted": [predictions.class_names[label] for label in best],
         "confidence": [round(float(value), 6) for value in predictions.probabilities.max(axis=1)],
     }
-
-
-def _write(columns: dict[str, list[Any]], out: Path | None, *, as_json: bool) -> None:
-    if out is not None:
-        write_columns(columns, out)
-    elif not as_json:
-        write_csv(columns, sys.stdout)
-    if as_json:
-        rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-        typer.echo(json.dumps(rows, indent=1, ensure_ascii=False))

@@ -1,8 +1,14 @@
-"""Checks a CSV or Parquet file that a command is to write."""
+"""A table that a command gives: into a CSV or Parquet file, or to stdout."""
 
+import json
+import sys
 from pathlib import Path
+from typing import Any
+
+import typer
 
 from pencil.errors import PencilError
+from pencil.results.columns_file import write_columns, write_csv
 
 SUFFIXES = (".csv", ".parquet")
 
@@ -17,3 +23,14 @@ def check_out(out: Path | None) -> None:
         raise PencilError(f"{out} already exists; choose another --out.")
     if not out.parent.is_dir():
         raise PencilError(f"{out.parent} does not exist; make it first, or choose another --out.")
+
+
+def write_table(columns: dict[str, list[Any]], out: Path | None, *, as_json: bool) -> None:
+    """Write columns to a file, or to stdout as CSV; as a JSON list to stdout where that is asked for."""
+    if out is not None:
+        write_columns(columns, out)
+    elif not as_json:
+        write_csv(columns, sys.stdout)
+    if as_json:
+        rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+        typer.echo(json.dumps(rows, indent=1, ensure_ascii=False))

@@ -32,6 +32,8 @@ class Predictions:
     probabilities: NDArray[np.float32]
     given: NDArray[np.int64]
     """The examples' own labels in the run's classes; −1 where they have none."""
+    given_names: tuple[str, ...]
+    """The examples' own labels as their data calls them; "" where they have none."""
 
     @property
     def accuracy(self) -> float | None:
@@ -99,7 +101,8 @@ def predict_run(
     probabilities = predict(model.to(where), examples.inputs, prepare, PRECISIONS["32-true"], where)
     classes = read_classes(folder.classes)
     given = _in_classes(examples.given, dataset.class_names, classes)
-    return Predictions(examples.ids, classes, probabilities.numpy(), given)
+    names = (*dataset.class_names, "")
+    return Predictions(examples.ids, classes, probabilities.numpy(), given, tuple(names[g] for g in examples.given))
 
 
 def _data_settings(source: str, settings: Settings, asked: Mapping[str, Any]) -> DataSettings:

@@ -1,0 +1,85 @@
+"""Scores the labels of new data with a finished run: how good each is, what it should be, what to do; no training.
+
+Shapes: N examples.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pencil.errors import PencilError
+from pencil.quality.decide import Thresholds, count, decide
+from pencil.quality.score import Scores, score
+from pencil.run import Predictions, predict_run
+
+
+@dataclass(frozen=True, eq=False)
+class Audit:
+    """What a run thinks of labels that it never saw."""
+
+    predictions: Predictions
+    scores: Scores
+    decision: NDArray[np.str_]
+    """[N] keep, relabel or review."""
+
+    def columns(self) -> dict[str, list[Any]]:
+        """Return one row an example: id, given, suggested, confidence, quality, decision."""
+        names = self.predictions.class_names
+        return {
+            "id": [str(name) for name in self.predictions.ids],
+            "given": [name or None for name in self.predictions.given_names],
+            "suggested": [names[label] for label in self.scores.corrected],
+            "confidence": [round(float(value), 6) for value in self.scores.confidence],
+            "quality": [None if np.isnan(value) else round(float(value), 6) for value in self.scores.quality],
+            "decision": [str(word) for word in self.decision],
+        }
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many labels to keep, relabel and review."""
+        return count(self.decision)
+
+    @property
+    def unknown(self) -> dict[str, int]:
+        """Labels that name no class of the run, and how often."""
+        return _unknown(self.predictions)
+
+
+def audit_run(run: str | Path, source: Any, *, thresholds: Thresholds | None = None, **reading: Any) -> Audit:
+    """Score the labels of a source; `reading` says how it is read, as for `predict_run`.
+
+    The network alone speaks, as on a run's held-out examples: it never learned from these labels. One that names no
+    class of the run has quality 0.
+    """
+    predictions = predict_run(run, source, **{"split": "train", **reading})
+    _check(predictions, source, run)
+    own = score(predictions.probabilities, None, predictions.given)
+    stray = (predictions.given < 0) & (np.array(predictions.given_names) != "")
+    scores = Scores(own.corrected, own.confidence, own.entropy, np.where(stray, 0.0, own.quality))
+    return Audit(predictions, scores, decide(scores, predictions.given, thresholds))
+
+
+def _unknown(predictions: Predictions) -> dict[str, int]:
+    pairs = zip(predictions.given, predictions.given_names, strict=True)
+    strays = [name for label, name in pairs if label < 0 and name]
+    return {name: strays.count(name) for name in sorted(set(strays))}
+
+
+def _check(predictions: Predictions, source: Any, run: str | Path) -> None:
+    if (predictions.given >= 0).any():
+        return
+    strays: Mapping[str, int] = _unknown(predictions)
+    if not strays:
+        raise PencilError(f"{source} has no labels to audit; for its classes use: pencil predict {run} {source}")
+    raise PencilError(
+        f"no label of {source} ({_some(list(strays))}) is a class of the run ({_some(predictions.class_names)});"
+        " give data with the run's classes."
+    )
+
+
+def _some(names: list[str] | tuple[str, ...], most: int = 5) -> str:
+    return ", ".join(names[:most]) + (", …" if len(names) > most else "")
