@@ -27,10 +27,20 @@ def test_bad_input_is_one_line(pencil: Command, run: Path) -> None:
         (["--to", "csv", "--out", "no/where"], "does not exist"),
         (["--to", "image_folder", "--out", "new"], "rows of a table"),
         (["--to", "csv"], "--out"),
+        (["--out", "new"], "say what to export"),
+        (["--to", "csv", "--onnx", "--out", "new"], "say what to export"),
     ):
         ended = pencil("export", run, *arguments)
         assert ended.code == 2 and named in ended.line, ended.err
     assert not Path("new").exists()
+
+
+@pytest.mark.parametrize("form", ["--onnx", "--torch-export"])
+def test_the_network_is_written_and_checked(pencil: Command, run: Path, form: str) -> None:
+    ended = pencil("export", run, form, "--out", "network")
+    assert ended.code == 0 and ended.err == "", ended.err
+    assert ended.out.startswith("network written to network; its probabilities differ from the run's by at most ")
+    assert Path("network").stat().st_size > 1000
 
 
 def test_the_run_must_be_one(pencil: Command, place: Path) -> None:

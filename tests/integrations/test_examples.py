@@ -11,20 +11,26 @@ import pytest
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
-def run(name: str) -> str:
+def run(name: str, place: Path) -> str:
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     command = [sys.executable, str(EXAMPLES / name)]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+    return subprocess.run(command, env=environment, cwd=place, capture_output=True, text=True, check=True).stdout
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["own_loop.py", "estimator.py", "lightning_module.py"])
-def test_labels_are_corrected(name: str) -> None:
-    output = run(name)
+def test_labels_are_corrected(name: str, tmp_path: Path) -> None:
+    output = run(name, tmp_path)
     found = re.search(r"correct labels: ([\d.]+)% given, ([\d.]+)% after training", output)
     assert found, output
     assert float(found[2]) > float(found[1]) + 15
     assert name != "estimator.py" or "(600, 10)" in output or "cleanlab finds" in output
+
+
+@pytest.mark.slow
+def test_an_exported_network_is_used_without_pencil(tmp_path: Path) -> None:
+    found = re.search(r"recognises ([\d.]+)% of the digits", run("deploy.py", tmp_path))
+    assert found and float(found[1]) > 70
 
 
 def test_the_loop_itself_takes_ten_lines() -> None:

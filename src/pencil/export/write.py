@@ -50,16 +50,21 @@ def export_run(
     if to not in FORMS:
         raise PencilError(f'there is no export "{to}".{did_you_mean(to, FORMS)}')
     out, wanted = Path(out), Wanted(source, root, copy)
-    if out.exists() or out.is_symlink():
-        raise PencilError(f"{out} already exists; choose another --out.")
-    if not out.parent.is_dir():
-        raise PencilError(f"{out.parent} does not exist; make it first, or choose another --out.")
+    check_new(out)
     labels = read_labels(run)
     form = cast(Form, import_module(f"pencil.export.{to}"))
     if not form.FOLDER:
         return form.write(labels, out, wanted)
     with _new_folder(out) as folder:
         return form.write(labels, folder, wanted)
+
+
+def check_new(out: Path) -> None:
+    """Refuse a place that is taken, or that is in no folder."""
+    if out.exists() or out.is_symlink():
+        raise PencilError(f"{out} already exists; choose another --out.")
+    if not out.parent.is_dir():
+        raise PencilError(f"{out.parent} does not exist; make it first, or choose another --out.")
 
 
 @contextmanager
