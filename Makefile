@@ -2,6 +2,9 @@
 # make demo      the shortest way to see it work
 # make test      all tests
 # make check     what every commit must pass: lint, types, import order, fast tests
+# make package   wheel and source archive in dist/, and their tests
+# make docs      the documentation as a site in site/, links checked
+# make lowest    the fast tests with the lowest versions of all dependencies, in .venv-lowest
 # make clean     remove the environment, caches and built packages
 #
 # Another Python: make setup PYTHON=python3.12
@@ -11,7 +14,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check
 
-.PHONY: setup demo test check lint types imports fast clean
+.PHONY: setup demo test check lint types imports fast package docs lowest clean
 
 setup: $(READY)
 
@@ -51,6 +54,24 @@ imports: setup
 fast: setup
 	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto --dist loadfile -m "not slow"
 
+package: setup
+	@rm -rf dist
+	@$(BIN)/python -m hatchling build
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q tests/test_package.py
+
+docs: setup
+	@$(BIN)/mkdocs build --strict --quiet
+	@echo "docs: written to site/"
+
+# Tests of extras, of the browser and of packaging need more than the package itself asks for.
+lowest:
+	@$(PYTHON) -m venv .venv-lowest
+	@$(PYTHON) requirements/lowest.py > .venv-lowest/lowest.txt
+	@.venv-lowest/bin/pip install -qq --disable-pip-version-check -r .venv-lowest/lowest.txt pytest pytest-xdist hypothesis
+	@.venv-lowest/bin/pip install -qq --disable-pip-version-check --no-deps .
+	@OMP_NUM_THREADS=1 .venv-lowest/bin/python -m pytest -q -n auto --dist loadfile -m "not slow and not gpu" \
+	  --ignore tests/integrations --ignore tests/review/test_browser.py --ignore tests/test_package.py --ignore tests/docs
+
 clean:
-	@rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	@rm -rf .venv .venv-lowest build dist site .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 	@find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

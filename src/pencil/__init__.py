@@ -4,6 +4,8 @@ import importlib
 from typing import Any
 
 __version__ = "0.1.0"
+DISTRIBUTION = "pencil-labels"
+"""What is installed; an unrelated package is called pencil."""
 
 # Loaded on first use, so that `import pencil` costs nothing and does not need torch.
 _LAZY = {

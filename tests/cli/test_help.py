@@ -1,12 +1,18 @@
 """Help comes at once and leads on; a mistyped word gets the right one."""
 
+import os
+import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
 
 from pencil import __version__
+from pencil.cli import app
+from pencil.cli.help import AS_IT_STANDS
 
 from .conftest import Command
 
@@ -61,3 +67,42 @@ def test_methods_that_are_told_more_than_pencil_are_starred(pencil: Command) -> 
     starred = {line.split()[0] for line in lines if line.split()[1] == "*"}
     assert starred == {"forward", "backward", "cnn_crf"}
     assert any("forward is told the true transition matrix" in line for line in lines)
+
+
+COMMANDS: dict[str, Any] = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+
+
+@pytest.fixture(scope="module")
+def pages() -> dict[str, str]:
+    """The help of every command on a terminal so wide that no line breaks, as one text each."""
+    code = "import sys; from pencil.cli import run; [(print('\\f'), run([name, '--help'])) for name in sys.argv[1:]]"
+    wide = {**os.environ, "TERMINAL_WIDTH": "400", "COLUMNS": "400"}
+    shown = subprocess.run(
+        [sys.executable, "-c", code, *COMMANDS], env=wide, capture_output=True, text=True, check=True
+    ).stdout
+    plain = [" ".join(re.sub(r"[│╭╮╰╯─]", " ", page).split()) for page in shown.split("\f")[1:]]
+    return dict(zip(COMMANDS, plain, strict=True))
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_is_a_manual_page(pages: dict[str, str], name: str) -> None:
+    """Every argument and option is explained, nothing is lost on the way to the terminal, and exit codes are told."""
+    command, page = COMMANDS[name], pages[name]
+    for parameter in command.params:
+        if parameter.name != "help":
+            told = getattr(parameter, "help", "")
+            assert told and " ".join(told.replace("\\[", "[").split()) in page, parameter.name
+    assert "Exit codes: 0 done; 2 the input is wrong" in page
+    for paragraph in command.help.split("\n\n"):
+        assert " ".join(paragraph.replace(AS_IT_STANDS, "").split()) in page
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_examples_are_short_and_use_options_that_exist(name: str) -> None:
+    block = next(part for part in COMMANDS[name].help.split("\n\n") if part.startswith(AS_IT_STANDS))
+    examples = block.splitlines()[1:]
+    known = {option for parameter in COMMANDS[name].params for option in parameter.opts}
+    assert examples
+    for line in examples:
+        assert line.startswith(f"  pencil {name}") and len(line) <= 78
+        assert set(re.findall(r"--[a-z-]+", line)) <= known

@@ -1,7 +1,7 @@
 """The command `pencil`. Torch and the like are imported inside the commands, so that help comes at once."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import typer
 
@@ -10,6 +10,7 @@ from pencil.cli.bench import bench
 from pencil.cli.demo import demo
 from pencil.cli.export import export
 from pencil.cli.failure import one_line
+from pencil.cli.help import RESUMABLE, SOME_FAILED, STOPPED, description, exit_codes
 from pencil.cli.labels import labels
 from pencil.cli.listing import list_names
 from pencil.cli.predict import predict
@@ -27,7 +28,7 @@ You get a network that was not fooled, and the labels it believes.
 \b
   pencil demo                               see it work, in about a minute
   pencil train photos/ --out run            learn from a folder of images
-  pencil review run                         look at the doubtful labels, in the browser
+  pencil review run                         look at the doubtful labels
   pencil predict run new-photos/ > new.csv  use what was learned
 
 A run is a folder; its labels.parquet has each example's label, given and believed.
@@ -36,25 +37,31 @@ A run is a folder; its labels.parquet has each example's label, given and believ
 app = typer.Typer(
     name="pencil",
     help=HELP,
+    epilog="pencil COMMAND --help says more of each. pencil --install-completion teaches the shell to complete names.",
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command(rich_help_panel="Start here")(demo)
-app.command(rich_help_panel="Start here")(train)
-app.command(rich_help_panel="Use a run")(report)
-app.command(rich_help_panel="Use a run")(review)
-app.command(rich_help_panel="Use a run")(labels)
-app.command(rich_help_panel="Use a run")(export)
-app.command(rich_help_panel="Use a run")(predict)
-app.command(rich_help_panel="Use a run")(audit)
-app.command(rich_help_panel="Many runs")(sweep)
-app.command(rich_help_panel="Look up")(runs)
-app.command(rich_help_panel="Look up")(bench)
-app.command(rich_help_panel="Many runs")(reproduce)
-app.command("list", rich_help_panel="Look up")(list_names)
+
+
+def _add(command: Callable[..., None], panel: str, name: str | None = None, ends: str = STOPPED) -> None:
+    app.command(name, help=description(command), rich_help_panel=panel, epilog=exit_codes(ends))(command)
+
+
+_add(demo, "Start here")
+_add(train, "Start here", ends=RESUMABLE)
+_add(report, "Use a run")
+_add(review, "Use a run", ends="Ctrl-C ends it in order, with 0")
+_add(labels, "Use a run")
+_add(export, "Use a run")
+_add(predict, "Use a run")
+_add(audit, "Use a run")
+_add(sweep, "Many runs", ends=SOME_FAILED)
+_add(reproduce, "Many runs", ends=SOME_FAILED)
+_add(runs, "Look up")
+_add(list_names, "Look up", name="list")
+_add(bench, "Look up")
 
 
 def _version(asked: bool) -> None:

@@ -14,6 +14,8 @@ METHODS = {"cross_entropy": "cross entropy", "pencil": "PENCIL"}
 NOISE = "symmetric:0.4"
 NARROW = {"width": 16}
 """Half the default network's channels: enough for digits, and twice as fast on a laptop."""
+QUICK = {"cross_entropy": [3], "pencil": [2, 2, 2]}
+"""Epochs of each phase that show that everything works, not how well."""
 Results = dict[str, list[dict[str, Any]]]
 
 
@@ -22,11 +24,20 @@ def demo(
     out: Annotated[Path | None, typer.Option(help="Folder to write to (demo-run, or a numbered one).")] = None,
     seed: Annotated[int, typer.Option(help="Decides noise, network and order.", min=0)] = 0,
     seeds: Annotated[int, typer.Option(help="How many seeds to average, from --seed on.", min=1)] = 1,
+    quick: Annotated[bool, typer.Option("--quick", help="A few epochs: only shows that everything works.")] = False,
 ) -> None:
-    """See it work: handwritten digits, 40% of the labels spoiled, trained plainly and with PENCIL."""
+    """See it work: handwritten digits, 40% of the labels spoiled, trained plainly and with PENCIL.
+
+    \b
+      pencil demo
+      pencil demo --seeds 3 --out three
+
+    It runs on the CPU in about a minute, needs no network, and ends with a table of both. Each method leaves a
+    run folder.
+    """
     folder = _fresh(out)
     typer.echo(f"1,797 handwritten digits; 40% of the training labels are replaced by random ones ({NOISE}).")
-    results = {method: list(_runs(method, folder, range(seed, seed + seeds))) for method in METHODS}
+    results = {method: list(_runs(method, folder, range(seed, seed + seeds), quick=quick)) for method in METHODS}
     _show(results)
     _draw(folder)
     typer.echo(
@@ -36,7 +47,7 @@ def demo(
     typer.echo("next: pencil train YOUR-DATA --out run")
 
 
-def _runs(method: str, folder: Path, seeds: range) -> Iterator[dict[str, Any]]:
+def _runs(method: str, folder: Path, seeds: range, *, quick: bool) -> Iterator[dict[str, Any]]:
     from pencil.cli.display import display
     from pencil.run import fit
     from pencil.run.fit import Interrupted
@@ -48,6 +59,7 @@ def _runs(method: str, folder: Path, seeds: range) -> Iterator[dict[str, Any]]:
                 yield fit(
                     "digits", method=method, recipe="auto", noise=NOISE, seed=seed, device="cpu",
                     backbone_options=NARROW, out=folder / name, progress=progress,
+                    epochs=QUICK[method] if quick else None,
                 ).summary  # fmt: skip
         except Interrupted as stopped:
             one_line(f"stopped; what was done is in {folder}. Start again with: pencil demo")

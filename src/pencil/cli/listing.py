@@ -33,9 +33,16 @@ FOLDERS = {
 def list_names(
     kind: Annotated[Kind | None, typer.Argument(help="Only these.", show_default=False)] = None,
 ) -> None:
-    """List methods, backbones, sources, noise models and recipes."""
+    """List methods, backbones, sources, noise models and recipes: the names that options take.
+
+    \b
+      pencil list
+      pencil list recipes
+
+    Entry points of installed packages are listed too; `file.py:name` uses a file of your own without any list.
+    """
     for one in [kind] if kind else list(Kind):
-        entries = _recipes() if one is Kind.recipes else _plugins(one)
+        entries = names(one)
         told = _told() if one is Kind.methods else {}
         entries = {f"{name} *" if name in told else name: line for name, line in entries.items()}
         width = max(len(name) for name in entries)
@@ -45,6 +52,11 @@ def list_names(
             typer.echo(f"  {name:<{width}}  {line}".rstrip())
         for name, what in sorted(told.items()):
             typer.echo(f"  * {name} is told {what}, which PENCIL is not.")
+
+
+def names(kind: Kind) -> dict[str, str]:
+    """Return the names there are of a kind, with a line about each."""
+    return _recipes() if kind is Kind.recipes else _plugins(kind)
 
 
 def _plugins(kind: Kind) -> dict[str, str]:

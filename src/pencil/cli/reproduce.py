@@ -58,10 +58,11 @@ def reproduce(
     """Run the paper's experiments, and show its tables and figures with ours beside them.
 
     \b
-      pencil reproduce table3 --root data --cells symmetric-50 --methods pencil --trials 3
-      pencil reproduce table3 --dataset digits --quick    the whole path, on a CPU
-      pencil reproduce results                          docs/results.md from the records
+      pencil reproduce table3 --root data --cells symmetric-50 --trials 3
+      pencil reproduce table3 --dataset digits --quick
+      pencil reproduce results
 
+    The second goes the whole path on a CPU, in minutes; the last writes docs/results.md from the records.
     Each finished run leaves a small record; what has one is never run again, and a stopped run goes on.
     """
     from pencil.reproduce.figures import FIGURES

@@ -11,7 +11,7 @@ from pencil.cli.failure import guarded
 
 @guarded
 def sweep(
-    file: Annotated[Path, typer.Argument(help="A TOML file with [settings] for all and one [runs.NAME] a run.")],
+    file: Annotated[Path, typer.Argument(help=r"A TOML file with \[settings] for all and one \[runs.NAME] a run.")],
     parallel: Annotated[int, typer.Option(help="How many runs at a time.", min=1)] = 1,
     out: Annotated[Path | None, typer.Option(help="The folder for the runs; the file's `out` otherwise.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="End with the rows as JSON on stdout.")] = False,
@@ -20,6 +20,7 @@ def sweep(
 
     \b
       pencil sweep rates.toml --parallel 4
+      pencil sweep rates.toml --out runs/rates --json > rates.json
 
     Finished runs are skipped and stopped ones go on, so the same command continues an interrupted sweep.
     A failed run stops no other; the exit code is then 1.

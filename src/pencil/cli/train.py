@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from pencil.cli import complete
 from pencil.cli.asked import document, epoch_counts, tidy
 from pencil.cli.failure import Terminated, guarded, one_line
 from pencil.errors import PencilError
@@ -17,24 +18,43 @@ WHAT, HOW, WHERE, SHOWN = "What to learn from", "How to train", "Where it comput
 @guarded
 def train(
     source: Annotated[
-        str | None, Argument(help="A folder of images, a table, an .npz file, or a source's name.")
+        str | None,
+        Argument(
+            help="A folder of images, a table, an .npz file, or a source's name.", autocompletion=complete.sources
+        ),
     ] = None,
     out: Annotated[
         Path | None, Option(help="The folder to write the run to; it must be new (runs/NAME-1, -2, …).")
     ] = None,
-    noise: Annotated[str | None, Option(help="Spoil labels on purpose: symmetric:0.4", rich_help_panel=WHAT)] = None,
+    noise: Annotated[
+        str | None,
+        Option(help="Spoil labels on purpose: symmetric:0.4", rich_help_panel=WHAT, autocompletion=complete.noises),
+    ] = None,
     labels: Annotated[str | None, Option(help="Labels from a FILE or FILE:key.", rich_help_panel=WHAT)] = None,
     root: Annotated[str | None, Option(help="Folder of a named source's files.", rich_help_panel=WHAT)] = None,
     held_out: Annotated[
         float | None, Option(help="Share of the examples kept apart (0.1).", rich_help_panel=WHAT)
     ] = None,
     download: Annotated[bool, Option("--download", help="Fetch a source's files.", rich_help_panel=WHAT)] = False,
-    method: Annotated[str | None, Option(help="pencil, cross_entropy, … (pencil)", rich_help_panel=HOW)] = None,
+    method: Annotated[
+        str | None,
+        Option(help="pencil, cross_entropy, … (pencil)", rich_help_panel=HOW, autocompletion=complete.methods),
+    ] = None,
     backbone: Annotated[
-        str | None, Option(help="Network: a name, timm:NAME or file.py:factory.", rich_help_panel=HOW)
+        str | None,
+        Option(
+            help="Network: a name, timm:NAME or file.py:factory.",
+            rich_help_panel=HOW,
+            autocompletion=complete.backbones,
+        ),
     ] = None,
     recipe: Annotated[
-        str | None, Option(help="Named settings, see `pencil list recipes` (auto).", rich_help_panel=HOW)
+        str | None,
+        Option(
+            help="Named settings, see `pencil list recipes` (auto).",
+            rich_help_panel=HOW,
+            autocompletion=complete.recipes,
+        ),
     ] = None,
     epochs: Annotated[str | None, Option(help="One number a phase: 20,50,20", rich_help_panel=HOW)] = None,
     seed: Annotated[int | None, Option(help="Decides everything random (0).", min=0, rich_help_panel=HOW)] = None,
@@ -63,13 +83,14 @@ def train(
     """Train on noisy labels: a network and corrected labels in one run.
 
     \b
-      pencil train photos/ --out run
+      pencil train photos/
       pencil train table.csv --out run --set data.options.label=kind
       pencil train digits --noise symmetric:0.4 --out run --epochs 10,20,10
       pencil train --resume --out run
       pencil train --from run --out better
 
-    Settings come from the recipe, then --config, then options, then --set; the later one wins.
+    Without --out the run goes to runs/NAME-1, -2, …, named after the data. Settings come from the recipe, then
+    --config, then options, then --set; the later one wins.
     """
     flags = dict(
         noise=noise, labels=labels, root=root, held_out=held_out, method=method, backbone=backbone, recipe=recipe,
