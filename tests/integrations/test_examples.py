@@ -18,12 +18,13 @@ def run(name: str, place: Path) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["own_loop.py", "estimator.py", "lightning_module.py"])
+@pytest.mark.parametrize("name", ["own_loop.py", "estimator.py", "lightning_module.py", "tables.py"])
 def test_labels_are_corrected(name: str, tmp_path: Path) -> None:
     output = run(name, tmp_path)
-    found = re.search(r"correct labels: ([\d.]+)% given, ([\d.]+)% after training", output)
+    found = re.findall(r"correct labels: ([\d.]+)% given, ([\d.]+)% after training", output)
     assert found, output
-    assert float(found[2]) > float(found[1]) + 15
+    for given, corrected in found:
+        assert float(corrected) > min(float(given) + 15, 90)
     assert name != "estimator.py" or "(600, 10)" in output or "cleanlab finds" in output
 
 

@@ -14,6 +14,7 @@ import pyarrow.parquet
 from numpy.typing import NDArray
 
 from pencil.data.arrays import as_rows
+from pencil.data.vectors import is_vector, vectors
 from pencil.errors import PencilError, did_you_mean
 
 _MOST_LEVELS = 1000
@@ -72,7 +73,7 @@ def numbers(table: Any, names: Sequence[str]) -> NDArray[np.float64]:
 
 
 def features(table: Any, names: Sequence[str]) -> tuple[NDArray[np.float32], list[str]]:
-    """Return the features as rows, and their names: numbers as they are, texts as one column for each of them."""
+    """Return the features as rows, and their names: numbers as they are, lists side by side, texts a column each."""
     parts, titles = [], []
     for name in names:
         values, levels = _feature(table, name)
@@ -88,6 +89,8 @@ def _feature(table: Any, name: str) -> tuple[NDArray[np.float64], list[str]]:
     if pa.types.is_integer(values.type) or pa.types.is_floating(values.type):
         as_numbers = pc.cast(values, pa.float64()).to_numpy(zero_copy_only=False)
         return np.asarray(as_numbers, dtype=np.float64)[:, None], [name]
+    if is_vector(values.type):
+        return vectors(values, name)
     if not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)):
         raise PencilError(f'the column "{name}" is {values.type}, neither numbers nor texts; leave it out of features.')
     # A missing text is a level of its own: that it is missing may say something.

@@ -102,3 +102,30 @@ def test_a_damaged_parquet_file(load_data, tmp_path):
     (tmp_path / "t.parquet").write_bytes(b"PAR1 damaged")
     with pytest.raises(PencilError, match=r"t\.parquet cannot be read as a table"):
         load_data(tmp_path / "t.parquet")
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.list_(pa.float32()), pa.list_(pa.float32(), 3), pa.large_list(pa.int64())], ids=str
+)
+def test_a_column_of_embeddings_becomes_features(load_data, tmp_path, kind):
+    embeddings = [[1, 2, 3], [4, 5, 6], [7, 8, 9], [0, 1, 0]]
+    table = pa.table({"embedding": pa.array(embeddings, kind), "age": [1, 2, 3, 4], "label": list("abab")})
+    pa.parquet.write_table(table, tmp_path / "t.parquet")
+    data = load_data(tmp_path / "t.parquet", held_out=0.0)
+    assert data.facts["features"] == ["embedding[0]", "embedding[1]", "embedding[2]", "age"]
+    np.testing.assert_array_equal(data.train.inputs.array[1], [4, 5, 6, 2])
+
+
+@pytest.mark.parametrize(
+    ("embeddings", "message"),
+    [
+        ([[1.0, 2.0], [1.0], [1.0, 2.0]], r'row 2, column "v" has 1 numbers, others have 2'),
+        ([[1.0, 2.0], None, [1.0, 2.0]], r'row 2, column "v" has 0 numbers'),
+        ([[1.0, 2.0], [None, 2.0], [1.0, 2.0]], r"row 2, column v\[0\] is nan"),
+        ([["a"], ["b"], ["c"]], "neither numbers nor texts"),
+    ],
+)
+def test_embeddings_that_do_not_fit_are_named(load_data, tmp_path, embeddings, message):
+    pa.parquet.write_table(pa.table({"v": embeddings, "label": [0, 1, 0]}), tmp_path / "t.parquet")
+    with pytest.raises(PencilError, match=message):
+        load_data(tmp_path / "t.parquet", held_out=0.0)

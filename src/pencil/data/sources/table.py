@@ -1,4 +1,4 @@
-"""A CSV or Parquet file: a label in each row, and an image's path or columns of features.
+"""A CSV or Parquet file: a label in each row, and an image's path, columns of features or a column of embeddings.
 
 Options name columns: `label` (else label, target, class or y); `image`, a path from the file's folder or --root;
 `id` and `split` (train, val or test), else the columns of these names; `features`, else all others; `clean`, true
