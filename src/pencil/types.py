@@ -44,7 +44,9 @@ class Batch:
     trusted: Tensor | None = None
     """[B] bool, True where the given label is known to be right."""
     teacher_logits: Tensor | None = None
-    """[B, C] outputs of the averaged network, where one is kept."""
+    """[B, C] outputs of the averaged network for the examples themselves, in phases where labels move."""
+    partner_share: Tensor | None = None
+    """[B] the share of its partner that is mixed into each example's input; `losses.mix` mixes labels alike."""
 
 
 @dataclass(frozen=True)
@@ -74,5 +76,7 @@ class Phase:
     """η over the phase, for rules that step."""
     fresh_network: bool = False
     """Start from newly initialised weights and empty momentum."""
+    from_best: bool = False
+    """Start from the weights of the best epoch so far, by the noisy held-out labels."""
     track_predictions: bool = False
     """Average each example's prediction over this phase, as evidence for label quality."""

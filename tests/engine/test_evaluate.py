@@ -10,7 +10,7 @@ from torch import nn
 from pencil.data import ArrayInputs
 from pencil.data.augment import Prepare
 from pencil.engine import predict
-from pencil.engine.evaluate import Evaluator
+from pencil.engine.evaluate import Evaluator, accuracy
 from pencil.runtime import PRECISIONS
 
 CPU = torch.device("cpu")
@@ -45,8 +45,8 @@ def test_accuracy_counts_known_labels_only() -> None:
 
     prepare = Prepare(Preparation("rows", (3,), (0.0,) * 3, (1.0,) * 3), 0)
     evaluator = Evaluator(ArrayInputs(rows), prepare, PLAIN, CPU, resident=True)
-    assert evaluator.accuracy(Echo(), torch.tensor([0, 1, 0, -1])) == pytest.approx(200 / 3)
-    assert evaluator.accuracy(Echo(), torch.tensor([-1, -1, -1, -1])) == 0
+    assert accuracy(evaluator.logits(Echo()), torch.tensor([0, 1, 0, -1])) == pytest.approx(200 / 3)
+    assert accuracy(evaluator.logits(Echo()), torch.tensor([-1, -1, -1, -1])) == 0
     probabilities = predict(Echo(), ArrayInputs(rows), prepare, PLAIN, CPU)
     e = np.exp(1)
     assert probabilities[0].tolist() == pytest.approx([e / (e + 2), 1 / (e + 2), 1 / (e + 2)])

@@ -8,6 +8,7 @@ from pencil.config.settings import (
     OptimizerSettings,
     PhaseSettings,
     Settings,
+    TeachingSettings,
 )
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "PhaseSettings",
     "Schedule",
     "Settings",
+    "TeachingSettings",
     "build_record",
     "from_document",
     "merge",

@@ -50,6 +50,26 @@ class OptimizerSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
+class TeachingSettings:
+    """What helps a network not to learn wrong labels by heart, with any method; all of it is off in the paper."""
+
+    average_epochs: float = 0.0
+    """Epochs over which weights are averaged; the average moves labels and is the run's network. 0 keeps none."""
+    views: int = 1
+    """Augmented views of an example whose averaged prediction moves its label, 1 or 2; images only."""
+    mixup: float = 0.0
+    """Inputs and labels are mixed with another example's, whose share is drawn from 0 to mixup/2; 1 is usual."""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.average_epochs < math.inf:
+            raise PencilError(f"teaching.average_epochs is {self.average_epochs}; give a number that is 0 or more.")
+        if self.views not in (1, 2):
+            raise PencilError(f"teaching.views is {self.views}; give 1 or 2.")
+        if not 0 <= self.mixup <= 1:
+            raise PencilError(f"teaching.mixup is {self.mixup}; give a number from 0 to 1.")
+
+
+@dataclass(frozen=True, kw_only=True)
 class PhaseSettings:
     """Length and learning rate of one of the method's phases."""
 
@@ -91,6 +111,7 @@ class Settings:
     seed: int = 0
     data: DataSettings = field(default_factory=DataSettings)
     optimizer: OptimizerSettings = field(default_factory=OptimizerSettings)
+    teaching: TeachingSettings = field(default_factory=TeachingSettings)
     phases: dict[str, PhaseSettings] = field(default_factory=dict)
     options: Options = field(default_factory=dict)
     """The method's own options."""

@@ -86,11 +86,17 @@ class Evaluator:
             return self.held[start:stop]
         return torch.from_numpy(np.array(self.inputs.read(np.arange(start, stop)))).to(self.device)
 
-    def accuracy(self, model: nn.Module, labels_N: Tensor) -> float:
-        """Return the percentage of examples whose label the network predicts; examples without one don't count."""
-        known_N = labels_N >= 0
-        hits = ((self.logits(model).argmax(-1) == labels_N) & known_N).sum()
-        return 100 * hits.item() / max(int(known_N.sum()), 1)
+
+def accuracy(logits_NC: Tensor, labels_N: Tensor) -> float:
+    """Return the percentage of examples whose label is predicted; examples without one don't count."""
+    known_N = labels_N >= 0
+    hits = ((logits_NC.argmax(-1) == labels_N) & known_N).sum()
+    return 100 * hits.item() / max(int(known_N.sum()), 1)
+
+
+def mean_loss(logits_NC: Tensor, labels_N: Tensor) -> float:
+    """Return the mean cross entropy against the labels that are there."""
+    return float(nn.functional.cross_entropy(logits_NC.float(), labels_N.long(), ignore_index=-1))
 
 
 def predict(model: nn.Module, inputs: Inputs, prepare: Prepare, precision: Precision, device: torch.device) -> Tensor:

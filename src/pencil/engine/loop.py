@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from pencil.data.augment import Prepare
-from pencil.engine.evaluate import Evaluator
+from pencil.engine.evaluate import Evaluator, accuracy, mean_loss
 from pencil.engine.events import EpochRecord, Listener, Stopped
 from pencil.engine.feed import Feed
 from pencil.engine.record import measured, rates, refuse_nonfinite
@@ -100,6 +100,8 @@ class Engine:
 
     def _enter(self, phase: Phase) -> None:
         phase.rule.prepare(self.state.table)
+        if phase.from_best:
+            self.state.return_to_best()
         if phase.fresh_network:
             self.state.method.before_fresh_network(_View(self, 0), phase)
             torch.manual_seed(seed_for(self.seed, "network", self.epoch))
@@ -159,6 +161,8 @@ class Engine:
     def _settle_buffers(self, listener: Listener) -> None:
         """Give running statistics one value, and undo those that a non-finite batch has spoiled."""
         average_buffers(self.state.model, self.processes)
+        if self.state.average:
+            average_buffers(self.state.average.network, self.processes)
         if self.state.mend_buffers():
             listener.note("running statistics became non-finite and were put back to the start of the epoch.")
 
@@ -217,10 +221,19 @@ class Engine:
     def _measure(self, phase: Phase, phase_epoch: int) -> EpochRecord:
         record = {"epoch": self.epoch, "phase": phase.name, "phase_epoch": phase_epoch, **measured(self.state)}
         for name, watched in self.watched.items():
-            record[f"{name}_accuracy"] = watched.evaluator.accuracy(self.state.model, watched.labels)
-        # Without a held-out set the latest weights count as the best.
-        self.state.keep_best(record.get("held_out_accuracy", float(self.epoch)))
+            logits_NC = watched.evaluator.logits(self.state.network)
+            record[f"{name}_accuracy"] = accuracy(logits_NC, watched.labels)
+            if name == "held_out":
+                record["held_out_loss"] = mean_loss(logits_NC, watched.labels)
+        self.state.keep_best(self._score(record))
         return record
+
+    def _score(self, record: EpochRecord) -> float:
+        """Return how good the weights are by the held-out labels; without any the latest weights count as the best."""
+        if "held_out_loss" not in record:
+            return float(self.epoch)
+        by_loss = self.state.method.keeps_best == "loss"
+        return -float(record["held_out_loss"]) if by_loss else float(record["held_out_accuracy"])
 
 
 class _View:
@@ -232,7 +245,13 @@ class _View:
         self.epoch, self.phase_epoch = engine.epoch, phase_epoch
 
     def predict(self) -> Tensor:
-        return self.engine.train_evaluator.logits(self.engine.state.model).softmax(-1)
+        return self.engine.train_evaluator.logits(self.engine.state.network).softmax(-1)
+
+    def held_out(self) -> tuple[Tensor, Tensor] | None:
+        watched = self.engine.watched.get("held_out")
+        if watched is None:
+            return None
+        return watched.evaluator.logits(self.engine.state.network), watched.labels
 
     def predict_best(self) -> Tensor:
         with self.engine.state.best_weights():

@@ -3,13 +3,15 @@
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from math import inf
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from pencil.config import OptimizerSettings
+from pencil.config import OptimizerSettings, TeachingSettings
+from pencil.engine.average import Average
 from pencil.engine.meters import Meters
 from pencil.errors import PencilError
 from pencil.methods import Method
@@ -46,6 +48,7 @@ class State:
     optimizer_settings: OptimizerSettings
     device: torch.device
     steps: int
+    teaching: TeachingSettings = TeachingSettings()  # noqa: RUF009 (a frozen record)
     micro_batch: int = 0
     """Examples that go through the network at once, where the memory holds no whole batch; 0: all of a batch."""
     clock: Clock = field(init=False)
@@ -55,7 +58,8 @@ class State:
     spare: dict[str, Tensor] = field(init=False)
     """Copy of the network's running statistics from the start of the epoch."""
     best: dict[str, Tensor] = field(init=False)
-    """The weights that did best on the held-out labels, and that accuracy; empty where the method asks for none."""
+    """The weights that did best on the held-out labels, and how well; empty where the method asks for none."""
+    average: Average | None = field(init=False)
 
     def __post_init__(self) -> None:
         self.clock = Clock(self.device, len(self.table), self.steps)
@@ -66,7 +70,14 @@ class State:
         self.best = {}
         if self.method.keeps_best:
             self.best = {f"model.{k}": v.detach().clone() for k, v in self.model.state_dict().items()}
-            self.best["accuracy"] = torch.full((), -1.0, dtype=torch.float64, device=self.device)
+            self.best["score"] = torch.full((), -inf, dtype=torch.float64, device=self.device)
+        epochs = self.teaching.average_epochs
+        self.average = Average(self.model, epochs * self.steps) if epochs else None
+
+    @property
+    def network(self) -> nn.Module:
+        """The network whose predictions count: the averaged one, where one is kept."""
+        return self.average.network if self.average else self.model
 
     def _new_optimizer(self) -> torch.optim.SGD:
         s = self.optimizer_settings
@@ -86,33 +97,40 @@ class State:
         return optimizer
 
     def renew_network(self, weights: Mapping[str, Tensor]) -> None:
-        """Put newly initialised weights into the network and forget all momentum."""
+        """Put other weights into the network and forget all momentum."""
         self.model.load_state_dict(weights)
+        if self.average:
+            self.average.restart()
         for buffers in self.optimizer.state.values():
             buffers["momentum_buffer"].zero_()
         if self.best:
-            self.best["accuracy"].fill_(-1)
+            self.best["score"].fill_(-inf)
+
+    def return_to_best(self) -> None:
+        """Go on from the best weights, where any were measured."""
+        if self.best and self.best["score"].isfinite():
+            self.renew_network({k.removeprefix("model."): v for k, v in self.best.items() if k != "score"})
 
     @torch.no_grad()
-    def keep_best(self, accuracy: float) -> None:
+    def keep_best(self, score: float) -> None:
         """Remember the weights where they do better on the held-out labels than those of this network before."""
-        if self.best and accuracy > self.best["accuracy"].item():
-            self.best["accuracy"].fill_(accuracy)
-            for name, value in self.model.state_dict().items():
+        if self.best and score > self.best["score"].item():
+            self.best["score"].fill_(score)
+            for name, value in self.network.state_dict().items():
                 self.best[f"model.{name}"].copy_(value)
 
     @contextmanager
     def best_weights(self) -> Iterator[None]:
         """Put the best weights into the network for a while; until an epoch was measured they are those it has."""
-        if not self.best or self.best["accuracy"] < 0:
+        if not self.best or not self.best["score"].isfinite():
             yield
             return
-        now = {name: value.clone() for name, value in self.model.state_dict().items()}
-        self.model.load_state_dict({name: self.best[f"model.{name}"] for name in now})
+        now = {name: value.clone() for name, value in self.network.state_dict().items()}
+        self.network.load_state_dict({name: self.best[f"model.{name}"] for name in now})
         try:
             yield
         finally:
-            self.model.load_state_dict(now)
+            self.network.load_state_dict(now)
 
     def spare_buffers(self) -> None:
         """Keep a copy of the running statistics of the network, as an epoch begins."""
@@ -127,6 +145,8 @@ class State:
         ]
         for name in spoiled:
             self.model.get_buffer(name).copy_(self.spare[name])
+            if self.average:
+                self.average.network.get_buffer(name).copy_(self.spare[name])
         return bool(spoiled)
 
     def tensors(self) -> dict[str, Tensor]:
@@ -134,6 +154,7 @@ class State:
         named = {f"model.{k}": v for k, v in self.model.state_dict().items()}
         named |= {f"method.{k}": v for k, v in self.method.state_dict().items()}
         named |= {f"best.{k}": v for k, v in self.best.items()}
+        named |= {f"average.{k}": v for k, v in (self.average.tensors() if self.average else {}).items()}
         named |= {f"table.{k}": v for k, v in self.table.state().items()}
         for number, parameter in enumerate(self.optimizer.param_groups[0]["params"]):
             for key, value in self.optimizer.state[parameter].items():

@@ -10,9 +10,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from pencil.data.augment import Prepare
+from pencil.data.augment import Prepare, draw
 from pencil.engine.feed import Feed
 from pencil.engine.state import State
+from pencil.losses import mix
 from pencil.methods import Method
 from pencil.runtime import ALONE, Precision, Processes
 from pencil.table import Rows, distribution_of
@@ -20,6 +21,10 @@ from pencil.table.rules import apply
 from pencil.types import Batch, Phase
 
 Wrap = Callable[[Any], Any]
+SECOND_VIEW = 2**30
+"""Added to the epoch, gives draws of an augmentation that no epoch has."""
+MIXING = 3
+"""The stream of draws that says how much of its partner is mixed into an example."""
 
 
 @dataclass(frozen=True)
@@ -35,16 +40,29 @@ class Measured:
     parts: dict[str, Tensor]
 
 
-def objective(method: Method, phase: Phase, logits_BC: Tensor, rows: Rows) -> tuple[Tensor, Measured]:
+def objective(
+    method: Method,
+    phase: Phase,
+    logits_BC: Tensor,
+    rows: Rows,
+    teacher_BC: Tensor | None = None,
+    share_B: Tensor | None = None,
+) -> tuple[Tensor, Measured]:
     """Return scale × the loss summed over the examples that take part, and how many they are.
 
     The sum, not the mean: processes that share a batch add up their gradients and counts, and divide once.
     """
     finite_B = logits_BC.isfinite().all(-1)
+    if teacher_BC is not None:
+        finite_B = finite_B & teacher_BC.isfinite().all(-1)
     dtype = rows["label_logits"].dtype
-    # A row that is not finite is cut out before the loss, since 0·NaN would still poison the gradient.
-    safe_BC = torch.where(finite_B.unsqueeze(-1), logits_BC, torch.zeros_like(logits_BC)).to(dtype)
-    terms = method.loss(_batch(safe_BC, rows, phase))
+
+    def safe(outputs_BC: Tensor) -> Tensor:
+        # A row that is not finite is cut out before the loss, since 0·NaN would still poison the gradient.
+        return torch.where(finite_B.unsqueeze(-1), outputs_BC, torch.zeros_like(outputs_BC)).to(dtype)
+
+    taught_BC = None if teacher_BC is None else safe(teacher_BC)
+    terms = method.loss(_batch(safe(logits_BC), rows, phase, taught_BC, share_B))
     each_B = torch.stack(list(terms.parts.values())).sum(0) * rows["weight"]
     usable_B = finite_B & each_B.isfinite()
     taking_B = usable_B if terms.rows is None else usable_B & terms.rows
@@ -69,7 +87,7 @@ def _joined(parts: list[tuple[Tensor, Measured]]) -> tuple[Tensor, Measured]:
     return torch.cat([logits_BC for logits_BC, _ in parts]), whole
 
 
-def _batch(logits_BC: Tensor, rows: Rows, phase: Phase) -> Batch:
+def _batch(logits_BC: Tensor, rows: Rows, phase: Phase, teacher_BC: Tensor | None, share_B: Tensor | None) -> Batch:
     given_BC = rows.get("given_distribution")
     if given_BC is None:
         given_BC = distribution_of(rows["given"], logits_BC.shape[1], logits_BC.dtype)
@@ -82,6 +100,8 @@ def _batch(logits_BC: Tensor, rows: Rows, phase: Phase) -> Batch:
         weight=rows["weight"],
         phase=phase.name,
         trusted=rows["locked"],
+        teacher_logits=teacher_BC,
+        partner_share=share_B,
     )
 
 
@@ -138,8 +158,12 @@ class Step:
         self.processes = processes
         self.parameters = [p for group in state.optimizer.param_groups for p in group["params"]]
         self.model: nn.Module = wrap(state.model)
-        self.prepare = wrap(prepare)
-        self.objective = wrap(lambda logits, rows: objective(state.method, phase, logits, rows))
+        self.prepare, self.seed = wrap(prepare), prepare.seed
+        self.objective = wrap(lambda *arguments: objective(state.method, phase, *arguments))
+        self.views = state.teaching.views if prepare.preparation.kind == "images" else 1
+        # Where labels stay and nothing is recorded of predictions, nobody asks the teacher.
+        self.taught = state.average is not None and (phase.rule.moves or phase.track_predictions)
+        self.teacher: nn.Module | None = wrap(state.average.network) if state.average and self.taught else None
         self.found = torch.zeros(1, device=state.device)
         self.settle = wrap(lambda *arguments: settle(phase, *arguments))
 
@@ -154,11 +178,10 @@ class Step:
         rows = state.table.gather(index_B)
         rows["label_logits"].requires_grad_(self.phase.rule.uses_gradient)
 
-        inputs = self.prepare(self.feed.raw(index_B), index_B, clock.epoch)
-        logits_BC, measured = self._learn(inputs, rows)
+        known_BC, measured = self._learn(self.feed.raw(index_B), index_B, rows)
         self._update_network(rates[0], measured.count)
 
-        changed, counts, label_B = self._update_labels(rows, logits_BC, measured, rates[1])
+        changed, counts, label_B = self._update_labels(rows, known_BC, measured, rates[1])
         # Every process skips the same updates; one of them counts.
         counts["skipped"] = self.found.sum() * float(self.processes.leads)
         state.table.scatter(index_B, changed)
@@ -166,21 +189,21 @@ class Step:
         clock.position += size
         clock.step += 1
 
-    def _learn(self, inputs: Tensor, rows: Rows) -> tuple[Tensor, Measured]:
+    def _learn(self, raw: Tensor, index_B: Tensor, rows: Rows) -> tuple[Tensor, Measured]:
         """Forward pass, loss and backward pass: of the whole batch, or in parts where the memory holds no more.
 
         The loss is a sum, so the parts' gradients add up to the whole batch's.
         """
-        size = len(inputs)
+        size = len(raw)
         part = min(self.state.micro_batch or size, size)
         # A captured pass needs no copy: one that fails is undone as a whole.
-        captured = inputs.is_cuda and torch.cuda.is_current_stream_capturing()
+        captured = raw.is_cuda and torch.cuda.is_current_stream_capturing()
         spare = [] if captured else [buffer.clone() for buffer in self.state.model.buffers()]
         try:
             if part == size:
-                return self._learn_part(inputs, rows)
+                return self._learn_part(raw, index_B, rows)
             cuts = [slice(start, start + part) for start in range(0, size, part)]
-            return _joined([self._learn_part(inputs[c], {k: v[c] for k, v in rows.items()}) for c in cuts])
+            return _joined([self._learn_part(raw[c], index_B[c], {k: v[c] for k, v in rows.items()}) for c in cuts])
         except torch.cuda.OutOfMemoryError:
             pass
         # Behind the handler, whose error would keep the memory of the failed pass.
@@ -189,12 +212,37 @@ class Step:
         self.state.optimizer.zero_grad(set_to_none=True)
         raise TooLarge
 
-    def _learn_part(self, inputs: Tensor, rows: Rows) -> tuple[Tensor, Measured]:
+    def _learn_part(self, raw: Tensor, index_B: Tensor, rows: Rows) -> tuple[Tensor, Measured]:
+        """Return what is predicted of the examples, by the teacher where there is one, and what the loss came to."""
+        inputs = self.prepare(raw, index_B, self.state.clock.epoch).to(self.precision.dtype)
+        teacher_BC = self._teach(raw, inputs, index_B)
+        share_B = self._partner_share(index_B)
         with self.precision.forward(self.state.device):
-            logits_BC = self.model(inputs.to(self.precision.dtype))
-        loss, measured = self.objective(logits_BC, rows)
+            logits_BC = self.model(mix(inputs, share_B))
+        loss, measured = self.objective(logits_BC, rows, teacher_BC, share_B)
         loss.backward()
-        return logits_BC.detach(), measured
+        return logits_BC.detach() if teacher_BC is None else teacher_BC, measured
+
+    @torch.no_grad()
+    def _teach(self, raw: Tensor, inputs: Tensor, index_B: Tensor) -> Tensor | None:
+        """Return the averaged network's outputs for the examples as they are, over all views of them."""
+        if self.teacher is None:
+            return None
+        if self.views == 1:
+            with self.precision.forward(self.state.device):
+                outputs: Tensor = self.teacher(inputs)
+            return outputs
+        again = self.prepare(raw, index_B, self.state.clock.epoch + SECOND_VIEW).to(self.precision.dtype)
+        with self.precision.forward(self.state.device):
+            both_2BC = self.teacher(torch.cat([inputs, again]))
+        first_BC, second_BC = both_2BC.float().log_softmax(-1).chunk(2)
+        return torch.logaddexp(first_BC, second_BC)
+
+    def _partner_share(self, index_B: Tensor) -> Tensor | None:
+        mixup = self.state.teaching.mixup
+        if not mixup:
+            return None
+        return draw(self.seed, self.state.clock.epoch, index_B, MIXING).to(self.precision.dtype) * (mixup / 2**33)
 
     def _rest(self) -> None:
         clock = self.state.clock
@@ -222,6 +270,8 @@ class Step:
         optimizer.found_inf = self.found  # type: ignore[attr-defined]
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
+        if self.state.average is not None:
+            self.state.average.follow()
 
     @torch.no_grad()
     def _update_labels(

@@ -54,7 +54,7 @@ def train(dataset: Dataset, asked: Document, epochs: int | Sequence[int] | None,
     whole = believed.shares
     if believed.classes.shape[1]:
         whole = spread(believed.classes, believed.shares, dataset.num_classes)
-    model = engine.state.model.eval().to("cpu", torch.float32)
+    model = engine.state.network.eval().to("cpu", torch.float32)
     preparation = prepared.dataset.preparation
     return Learned(model, preparation, whole, believed.corrected, believed.quality, summary.fields())
 

@@ -1,6 +1,7 @@
 """Every loss as a pure function of tensors, with its equation; one value per example, summed over classes."""
 
 from pencil.losses.crf import crf_marginal, crf_negative_log_joint, crf_posterior
+from pencil.losses.mixing import mix
 from pencil.losses.pencil import (
     classic_kl,
     classification,
@@ -39,6 +40,7 @@ __all__ = [
     "log_transition",
     "mean_absolute_error",
     "mean_squared_error",
+    "mix",
     "prior_divergence",
     "truncation",
 ]

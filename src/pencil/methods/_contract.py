@@ -27,6 +27,10 @@ class TrainingView(Protocol):
         """Return the network's class probabilities for every training example, in table order."""
         ...
 
+    def held_out(self) -> tuple[Tensor, Tensor] | None:
+        """Return the network's outputs [N, C] for the held-out examples and their noisy labels, where there are any."""
+        ...
+
     def predict_best(self) -> Tensor:
         """Return those of the weights that did best on the held-out labels; only where the method `keeps_best`."""
         ...
@@ -58,8 +62,10 @@ class Method(nn.Module):
     """Options that are schedules over a phase's epochs, by phase: they stretch with it."""
     extra_information: str = ""
     """What the method is told that PENCIL is not; it is marked with * where it is shown."""
-    keeps_best: ClassVar[bool] = False
-    """Keep a copy of the weights that do best on the held-out labels, for `TrainingView.predict_best`."""
+    keeps_best: str = ""
+    """Keep a copy of the weights that do best on the held-out labels, by "accuracy" or by "loss"."""
+    mixes: ClassVar[bool] = False
+    """Whether the loss mixes labels as inputs are mixed (`Batch.partner_share`)."""
 
     def __init__(self, options: Mapping[str, Any], num_classes: int) -> None:
         super().__init__()

@@ -28,7 +28,7 @@ class ForwardEstimated(Method):
 
     Options: ClassVar[type] = Options
     phase_names: ClassVar[tuple[str, ...]] = ("estimating", "training")
-    keeps_best: ClassVar[bool] = True
+    keeps_best = "accuracy"
 
     def __init__(self, options: Mapping[str, Any], num_classes: int) -> None:
         super().__init__(options, num_classes)

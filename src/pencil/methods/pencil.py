@@ -1,15 +1,20 @@
 """PENCIL: probabilistic end-to-end noise correction in labels (Yi & Wu, CVPR 2019)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
 
 from pencil import losses
 from pencil.config import PhaseSettings, Schedule
 from pencil.errors import PencilError, did_you_mean
-from pencil.methods._contract import Method
+from pencil.methods._contract import Method, TrainingView
+from pencil.methods._noise_model import clean_probability, fit_noise
 from pencil.table import Fixed, GradientStep
 from pencil.table.initial import scale_for_classes
+from pencil.table.rules import log_distribution
 from pencil.types import Batch, Phase, Terms
 
 COMPATIBILITY = {"code": losses.compatibility_code, "paper": losses.compatibility_paper}
@@ -40,6 +45,10 @@ class Options:
     """K of ỹ = K·ŷ; 0 chooses it by the class count."""
     divide_by_classes: bool = True
     """Divide the network's loss by c in the last two phases, as the paper does."""
+    from_best: bool = False
+    """Begin label learning with the weights of the epoch that had the lowest loss on the noisy held-out labels."""
+    by_clean_probability: bool = False
+    """Anchor each label by the probability that it is right, and learn from it as far as it is believed."""
 
 
 class Pencil(Method):
@@ -47,6 +56,7 @@ class Pencil(Method):
 
     Options: ClassVar[type] = Options
     phase_names: ClassVar[tuple[str, ...]] = ("backbone", "labels", "tuning")
+    mixes: ClassVar[bool] = True
     phase_schedules: ClassVar[Mapping[str, tuple[str, ...]]] = {"labels": ("label_lr", "label_step")}
 
     def __init__(self, options: Mapping[str, Any], num_classes: int) -> None:
@@ -62,6 +72,12 @@ class Pencil(Method):
         self.anchor = _one_of(o, "anchor", "compatibility_weight", factor=num_classes)
         self.label_step = _label_step(o, num_classes)
         self.loss_scale = 1 / num_classes if o.divide_by_classes else 1.0
+        self.keeps_best = "loss" if o.from_best else ""
+        asked = o.by_clean_probability
+        self.register_buffer("transition", torch.eye(num_classes) if asked else None)
+        self.register_buffer("temperature", torch.ones(()) if asked else None)
+        self.transition: Tensor | None
+        self.temperature: Tensor | None
 
     @property
     def label_scale(self) -> float:
@@ -71,23 +87,68 @@ class Pencil(Method):
         backbone, labels, tuning = (self.phase_setting(settings, name) for name in self.phase_names)
         return (
             Phase("backbone", backbone.epochs, backbone.lr, Fixed()),
-            Phase("labels", labels.epochs, labels.lr, GradientStep(), self.label_step, track_predictions=True),
+            Phase(
+                "labels",
+                labels.epochs,
+                labels.lr,
+                GradientStep(),
+                self.label_step,
+                from_best=self.options.from_best,
+                track_predictions=True,
+            ),
             Phase("tuning", tuning.epochs, tuning.lr, Fixed()),
         )
+
+    def before_epoch(self, view: TrainingView, phase: Phase) -> None:
+        held_out = view.held_out() if self.transition is not None and phase.name == "labels" else None
+        if held_out is not None and self.transition is not None and self.temperature is not None:
+            transition, temperature = fit_noise(*held_out)
+            self.transition.copy_(transition)
+            self.temperature.copy_(temperature)
 
     def loss(self, batch: Batch) -> Terms:
         """The loss of each phase, times c: KL + a·L_o + β·H; the network's share is divided by c again."""
         if batch.phase == "backbone":
-            return Terms({"cross_entropy": losses.cross_entropy(batch.logits, batch.given)}, rows=batch.labelled)
+            target_BC = losses.mix(batch.given, batch.partner_share)
+            return Terms({"cross_entropy": losses.cross_entropy(batch.logits, target_BC)}, rows=batch.labelled)
+        batch, clean_B = self._weigh(batch)
         parts = {}
         # Fine-tuning has no other loss to live on.
         if batch.phase == "tuning" or self.options.classification != "none":
-            parts["classification"] = self.classification(batch.logits, batch.label_logits)
+            parts["classification"] = self._classification(batch, clean_B)
         if batch.phase == "labels":
             pull = self.compatibility(batch.label_logits, batch.given)
-            parts["compatibility"] = self.anchor * batch.anchor * pull
+            parts["compatibility"] = self.anchor * batch.anchor * pull * (1 if clean_B is None else clean_B)
             parts["entropy"] = self.options.entropy_weight * losses.entropy(batch.logits)
+            if batch.teacher_logits is not None:
+                parts["teacher"] = losses.classification(batch.teacher_logits, batch.label_logits)
         return Terms(parts, scale=self.loss_scale)
+
+    def _classification(self, batch: Batch, clean_B: Tensor | None) -> Tensor:
+        """Without a teacher one loss moves network and labels; with one this is the network's alone."""
+        if batch.teacher_logits is None and batch.partner_share is None:
+            cost_B: Tensor = self.classification(batch.logits, batch.label_logits)
+            return cost_B
+        label_BC = batch.label_logits.detach().softmax(-1)
+        believed_B = torch.ones_like(label_BC[:, 0])
+        if clean_B is not None and batch.teacher_logits is not None:
+            # A label counts as far as it is likely right as given, or the teacher has come to share it.
+            believed_B = torch.maximum(clean_B, (label_BC * batch.teacher_logits.softmax(-1)).sum(-1))
+        weight_B = losses.mix(believed_B, batch.partner_share)
+        target_BC = losses.mix(believed_B.unsqueeze(-1) * label_BC, batch.partner_share)
+        target_BC = target_BC / weight_B.clamp(min=1e-6).unsqueeze(-1)
+        cost_B = self.classification(batch.logits, log_distribution(target_BC))
+        return weight_B * cost_B
+
+    def _weigh(self, batch: Batch) -> tuple[Batch, Tensor | None]:
+        """Return the batch with the teacher's outputs as sure as they deserve, and P(the given label is right)."""
+        if self.transition is None or self.temperature is None or batch.teacher_logits is None:
+            return batch, None
+        teacher_BC = batch.teacher_logits / self.temperature
+        clean_B = clean_probability(teacher_BC, batch.given, self.transition)
+        if batch.trusted is not None:
+            clean_B = clean_B.masked_fill(batch.trusted, 1)
+        return replace(batch, teacher_logits=teacher_BC), clean_B
 
 
 METHOD = Pencil

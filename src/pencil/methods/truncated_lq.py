@@ -32,7 +32,7 @@ class TruncatedGeneralizedCrossEntropy(Method):
 
     Options: ClassVar[type] = Options
     phase_names: ClassVar[tuple[str, ...]] = ("all", "kept")
-    keeps_best: ClassVar[bool] = True
+    keeps_best = "accuracy"
 
     def __init__(self, options: Mapping[str, Any], num_classes: int) -> None:
         super().__init__(options, num_classes)

@@ -71,7 +71,8 @@ def build_engine(plan: Plan, machine: Machine, folder: Path | None = None) -> tu
     batch_size = min(plan.settings.optimizer.batch_size, len(dataset.train))
     steps = -(-len(dataset.train) // batch_size)
     method = plan.method.to(device=device, dtype=machine.precision.dtype)
-    state = State(model, method, _table(plan, machine, batch_size, folder), plan.settings.optimizer, device, steps)
+    table = _table(plan, machine, batch_size, folder)
+    state = State(model, method, table, plan.settings.optimizer, device, steps, plan.settings.teaching)
     prepare = Prepare(dataset.preparation, plan.settings.seed).to(device)
     resident, line = _fits(dataset.train.inputs, device, hardware.resident)
     feed: Feed = (

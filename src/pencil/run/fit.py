@@ -174,7 +174,7 @@ def _train(
     write_outcome(engine, prepared, machine, folder, history.read() if leads else [])
     if leads:
         folder.set_state("finished")
-    return Result(engine.state.model.eval(), folder.path, kept)
+    return Result(engine.state.network.eval(), folder.path, kept)
 
 
 def _restore_threads(meta: Mapping[str, Any], prepared: Plan, progress: Progress) -> None:

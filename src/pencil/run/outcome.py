@@ -59,7 +59,7 @@ def write_outcome(
         write_top(folder.label_distributions, believed.classes, believed.shares, plan.dataset.num_classes)
     else:
         write_distributions(folder.label_distributions, believed.shares)
-    weights = {k: v.detach().cpu().contiguous().numpy() for k, v in engine.state.model.state_dict().items()}
+    weights = {k: v.detach().cpu().contiguous().numpy() for k, v in engine.state.network.state_dict().items()}
     write_arrays(folder.model, weights)
     write_description(plan, folder)
     summary.write_summary(folder.result, summarise(engine, plan, machine, history, table))
@@ -130,7 +130,7 @@ def _trained(engine: Engine, plan: Plan) -> Believed:
     """Training examples: the learned distribution, weighed with the predictions of the label-learning phase."""
     table, given = engine.state.table, plan.dataset.train.given
     blocks = []
-    for rows, outputs in engine.train_evaluator.blocks(engine.state.model):
+    for rows, outputs in engine.train_evaluator.blocks(engine.state.network):
         network = outputs.softmax(-1)
         mean = network
         if "prediction_sum" in table.columns:
@@ -143,7 +143,7 @@ def _trained(engine: Engine, plan: Plan) -> Believed:
 def _held_out(engine: Engine, plan: Plan, examples: Examples) -> Believed:
     """The network never learned these labels, so its own prediction is what is believed of them."""
     blocks = []
-    for rows, outputs in engine.watched["held_out"].evaluator.blocks(engine.state.model):
+    for rows, outputs in engine.watched["held_out"].evaluator.blocks(engine.state.network):
         network = outputs.softmax(-1)
         blocks.append(_believed(network, network, network, examples.given[rows], _cut(plan)))
     return _joined(blocks)

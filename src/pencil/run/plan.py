@@ -77,7 +77,16 @@ def plan(
     settings, warning = _with_backbone(from_document(one_spelling(document, asked)), dataset)
     method = methods.create(method_name, settings.options, dataset.num_classes)
     method.inform(_known(dataset))
+    _check_teaching(settings, method)
     return Plan(settings, dataset, method, method.phases(settings.phases), (warning,) if warning else ())
+
+
+def _check_teaching(settings: Settings, method: Method) -> None:
+    teaching = settings.teaching
+    if (teaching.mixup or teaching.views > 1) and not teaching.average_epochs:
+        raise PencilError("teaching.mixup and teaching.views need averaged weights; give teaching.average_epochs.")
+    if teaching.mixup and not method.mixes:
+        raise PencilError(f"{settings.method} does not train on mixed examples; use --set teaching.mixup=0.")
 
 
 def _known(dataset: Dataset) -> methods.Known:

@@ -1,0 +1,137 @@
+"""Averaged weights, mixed examples and two views: what the step makes of them."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import pencil
+from pencil.config import override
+from pencil.data import Dataset, from_arrays
+from pencil.engine import Engine, Listener, Stopped
+from pencil.engine.average import Average
+from pencil.errors import PencilError
+from pencil.losses import mix
+from pencil.run.build import build_engine, choose_machine
+from pencil.run.plan import plan
+
+TAUGHT = {"average_epochs": 1.0, "mixup": 1.0, "views": 2}
+
+
+def test_the_average_is_the_mean_at_first_and_then_moves_on() -> None:
+    model = nn.Linear(1, 1, bias=False)
+    average = Average(model, steps=4)
+    seen = []
+    for value in (1.0, 2.0, 3.0, 4.0, 5.0):
+        model.weight.data.fill_(value)
+        average.follow()
+        seen.append(average.network.weight.item())
+    assert seen == pytest.approx([1, 1.5, 2, 2.5, 2.5 + (5 - 2.5) / 4])
+    average.restart()
+    assert average.network.weight.item() == 5
+    assert not any(p.requires_grad for p in average.network.parameters())
+
+
+def test_running_statistics_are_averaged_too() -> None:
+    model = nn.BatchNorm1d(1)
+    average = Average(model, steps=2)
+    for value in (1.0, 3.0):
+        model.running_mean.fill_(value)
+        average.follow()
+    assert average.network.running_mean.item() == pytest.approx(2)
+    assert not average.network.training
+
+
+def test_rows_are_mixed_with_those_half_a_batch_away() -> None:
+    values = torch.tensor([[0.0], [10.0], [20.0], [30.0]])
+    assert mix(values, torch.tensor([0.5, 0.0, 0.25, 1.0])).flatten().tolist() == [10, 10, 15, 10]
+    assert mix(values, None) is values
+
+
+def small(images: bool = False) -> Dataset:
+    rng = np.random.default_rng(0)
+    truth = rng.integers(3, size=120)
+    x = rng.normal(size=(120, 8)).astype(np.float32) + 2 * truth[:, None]
+    if images:
+        x = (rng.integers(0, 40, (120, 8, 8, 1)) + 60 * truth[:, None, None, None]).astype(np.uint8)
+    given = np.where(rng.random(120) < 0.3, rng.integers(3, size=120), truth)
+    return from_arrays(x, given, clean=truth, test=(x[:30], truth[:30]))
+
+
+def engine(dataset: Dataset, **teaching: float) -> Engine:
+    asked = {
+        "teaching": teaching, "optimizer": {"batch_size": 16}, "backbone": "small_cnn" if dataset.preparation.kind ==
+        "images" else "mlp", "hardware": {"device": "cpu", "threads": 1},
+    }  # fmt: skip
+    planned = plan(dataset, asked, epochs=[2, 3, 1])
+    return build_engine(planned, choose_machine(planned.settings.hardware))[0]
+
+
+class StopAfter(Listener):
+    def __init__(self, steps: int) -> None:
+        self.left = steps
+        self.saved: tuple | None = None
+
+    def stepped(self, epoch: int, step: int, steps: int) -> None:
+        self.left -= 1
+
+    def save(self, tensors, meta) -> None:  # type: ignore[no-untyped-def]
+        self.saved = {k: np.array(v) for k, v in tensors.items()}, dict(meta)
+
+    def stop_requested(self) -> bool:
+        return self.left <= 0
+
+
+@pytest.mark.parametrize("images", [False, True])
+def test_a_taught_run_stopped_anywhere_goes_on_to_the_same_bits(images: bool) -> None:
+    whole = engine(small(images), **TAUGHT)
+    whole.train(Listener())
+    for steps in (3, 14, 20):
+        first, listener = engine(small(images), **TAUGHT), StopAfter(steps)
+        with pytest.raises(Stopped):
+            first.train(listener)
+        again = engine(small(images), **TAUGHT)
+        assert listener.saved is not None
+        again.restore(*listener.saved)
+        again.train(Listener())
+        for name, value in whole.state.tensors().items():
+            assert torch.equal(value, again.state.tensors()[name]), name
+
+
+def test_predictions_and_the_finished_network_are_the_average(tmp_path) -> None:  # type: ignore[no-untyped-def]
+    settings = {"teaching": {"average_epochs": 2.0}, "hardware": {"threads": 1}}
+    result = pencil.fit(small(), out=tmp_path / "run", settings=settings, epochs=[1, 2, 1])
+    from pencil.results.checkpoint_store import CheckpointStore
+
+    saved = CheckpointStore(tmp_path / "run" / "checkpoint").load().tensors
+    for name, value in result.model.state_dict().items():
+        assert np.array_equal(saved[f"average.model.{name}"], value), name
+    assert any(not np.array_equal(saved[f"model.{n}"], v) for n, v in result.model.state_dict().items())
+
+
+def test_mixing_changes_what_the_network_learns_but_not_whom_the_labels_follow() -> None:
+    plain, mixed = engine(small(), average_epochs=1.0), engine(small(), average_epochs=1.0, mixup=1.0)
+    for each in (plain, mixed):
+        each.train(Listener())
+    weights = (e.state.model.state_dict() for e in (plain, mixed))
+    assert any(not torch.equal(a, b) for a, b in zip(*(w.values() for w in weights), strict=True))
+
+
+@pytest.mark.parametrize(
+    ("assignment", "method", "says"),
+    [
+        ("teaching.mixup=1", "pencil", "give teaching.average_epochs"),
+        ("teaching.views=2", "pencil", "give teaching.average_epochs"),
+        ("teaching.views=3", "pencil", "give 1 or 2"),
+        ("teaching.mixup=2", "pencil", "from 0 to 1"),
+        ("teaching.average_epochs=-1", "pencil", "0 or more"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused(assignment: str, method: str, says: str) -> None:
+    with pytest.raises(PencilError, match=says):
+        plan(small(), {**override(assignment), "method": method, "recipe": "paper/cifar100"})
+
+
+def test_methods_that_do_not_mix_refuse_mixup() -> None:
+    with pytest.raises(PencilError, match=r"mae does not train on mixed examples; use --set teaching.mixup=0"):
+        plan(small(), {"method": "mae", "teaching": {"average_epochs": 1, "mixup": 1}})
