@@ -104,4 +104,6 @@ def test_damaged_files_are_one_line(pencil: Command, run: Path) -> None:
     assert "decisions.sqlite is damaged" in pencil("labels", run).line
     (run / "decisions.sqlite").unlink()
     (run / "classes.json").write_text('["a", "b"]')
+    assert "classes.json is damaged" in pencil("labels", run).line
+    (run / "checksums.json").unlink()
     assert "classes.json does not have" in pencil("labels", run).line

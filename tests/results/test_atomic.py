@@ -46,7 +46,7 @@ def test_a_full_disk_keeps_the_old_file(
 
 
 def test_a_full_disk_under_a_writer_that_reports_it_as_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         # The words of safetensors 0.8 on a full file system.
         raise SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)")
 

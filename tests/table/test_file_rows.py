@@ -20,6 +20,11 @@ def _random(seed: int, count: int) -> np.ndarray:
     return np.random.default_rng(seed).normal(size=(count, 7)).astype(FLOAT)
 
 
+def _state(rows: FileRows) -> tuple[np.ndarray, np.ndarray]:
+    """What a checkpoint keeps of the file."""
+    return rows.touched.copy(), rows.checksums.copy()
+
+
 def test_rows_come_back_and_the_others_do_not_exist(tmp_path: Path) -> None:
     rows, index, values = _rows(tmp_path), np.array([3, 40, 7]), _random(0, 3)
     rows.write(index, values)
@@ -42,7 +47,7 @@ def test_a_crash_rolls_back_to_the_checkpoint(tmp_path: Path, torn: int) -> None
     rows = _rows(tmp_path)
     rows.write(np.arange(20), _random(1, 20))
     rows.synchronise()
-    before, touched = np.array(rows.map), rows.touched.copy()
+    before, state = np.array(rows.map), _state(rows)
     rows.begin(1)
     for turn in range(3):
         rows.write(np.arange(10 * turn, 10 * turn + 10), _random(2 + turn, 10))
@@ -54,23 +59,23 @@ def test_a_crash_rolls_back_to_the_checkpoint(tmp_path: Path, torn: int) -> None
             journal.write(bytes(torn))
 
     again = _rows(tmp_path)
-    again.roll_back(1, touched)
+    again.roll_back(1, *state)
     assert np.array_equal(again.map[:20], before[:20])
     found, exists = again.read(np.arange(50))
-    assert np.array_equal(exists, touched)
+    assert np.array_equal(exists, state[0])
     assert np.array_equal(found[20:], np.zeros((30, 7)))
 
 
 def test_rolling_back_twice_is_rolling_back_once(tmp_path: Path) -> None:
     rows = _rows(tmp_path)
     rows.write(np.arange(9), _random(1, 9))
-    before, touched = np.array(rows.map), rows.touched.copy()
+    before, state = np.array(rows.map), _state(rows)
     rows.begin(4)
     rows.write(np.arange(6), _random(2, 6))
     for _ in range(2):
         rows.close()
         rows = _rows(tmp_path)
-        rows.roll_back(4, touched)
+        rows.roll_back(4, *state)
         assert np.array_equal(rows.map, before)
 
 
@@ -79,10 +84,10 @@ def test_a_journal_of_the_checkpoint_before_is_of_no_use_any_more(tmp_path: Path
     rows = _rows(tmp_path)
     rows.begin(1)
     rows.write(np.arange(9), _random(1, 9))
-    present, touched = np.array(rows.map), rows.touched.copy()
+    present, state = np.array(rows.map), _state(rows)
     rows.close()
     again = _rows(tmp_path)
-    again.roll_back(2, touched)
+    again.roll_back(2, *state)
     assert np.array_equal(again.map, present)
 
 
@@ -91,7 +96,35 @@ def test_an_older_checkpoint_than_the_file_is_refused(tmp_path: Path) -> None:
     rows.begin(3)
     rows.close()
     with pytest.raises(PencilError, match="newer than the checkpoint"):
-        _rows(tmp_path).roll_back(2, np.zeros(50, dtype=bool))
+        _rows(tmp_path).roll_back(2, *_state(_rows(tmp_path / "empty")))
     (tmp_path / "journal.bin").write_bytes(b"rubbish")
     with pytest.raises(PencilError, match="is damaged: it is no journal"):
-        _rows(tmp_path).roll_back(2, np.zeros(50, dtype=bool))
+        _rows(tmp_path).roll_back(2, *_state(_rows(tmp_path / "empty")))
+
+
+@pytest.mark.parametrize("damage", ["flip", "cut", "flipped journal"])
+def test_rows_that_a_disk_damaged_are_refused(tmp_path: Path, damage: str) -> None:
+    rows = _rows(tmp_path)
+    rows.write(np.arange(20), _random(1, 20))
+    state = _state(rows)
+    rows.begin(1)
+    rows.write(np.arange(9), _random(2, 9))
+    rows.close()
+    file = tmp_path / ("journal.bin" if "journal" in damage else "label_logits.bin")
+    content = bytearray(file.read_bytes())
+    content[300] ^= 4
+    file.write_bytes(content[:300] if damage == "cut" else content)
+    with pytest.raises(PencilError, match=r"label_logits.bin is damaged.*cannot be resumed"):
+        _rows(tmp_path).roll_back(1, *state)
+
+
+def test_a_damaged_length_in_the_journal_takes_no_memory(tmp_path: Path) -> None:
+    rows = _rows(tmp_path)
+    rows.begin(1)
+    rows.write(np.arange(9), _random(2, 9))
+    rows.close()
+    journal = tmp_path / "journal.bin"
+    content = bytearray(journal.read_bytes())
+    content[16:24] = (2**60).to_bytes(8, "little")
+    journal.write_bytes(content)
+    assert list(_rows(tmp_path).journal.records(7)) == []

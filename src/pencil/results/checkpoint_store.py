@@ -1,10 +1,13 @@
-"""Checkpoints: a complete one is on disk at every moment, from the first save on.
+"""Checkpoints: a whole one is on disk at every moment, from the first save on.
 
-A save writes a new file beside the old ones, then a manifest that names it, then removes what the
-manifest no longer names. Whatever kills the process, the manifest names whole files.
+Each is one file that says all of itself: its record is inside, its number and the checksum of its content are its
+name. A damaged one is known by that, and the one before is used.
 """
 
 import hashlib
+import json
+import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,12 +16,14 @@ from typing import Any, NamedTuple
 from numpy.typing import NDArray
 
 from pencil.errors import PencilError
-from pencil.results.arrays import Arrays, read_arrays, write_arrays
-from pencil.results.atomic import cannot_write, sweep
-from pencil.results.documents import damaged, read_object, write_json
+from pencil.results.arrays import Arrays, read_arrays, read_note, write_arrays
+from pencil.results.atomic import cannot_write, sweep, sync_folder
+from pencil.results.documents import plain
 
 KEEP = 2
 """The newest, and one to fall back on when a disk damages it."""
+_NAME = re.compile(r"(\d{8,})-([0-9a-f]{64})\.safetensors")
+_UNFINISHED = "unfinished.safetensors"
 
 
 class Checkpoint(NamedTuple):
@@ -42,69 +47,48 @@ class CheckpointStore:
             self.path.mkdir(exist_ok=True)
         except OSError as error:
             raise cannot_write(self.path, error) from error
-        entries = self._entries() if self._manifest.exists() else []
-        file = self.path / f"{_next_sequence(entries):08d}.safetensors"
-        write_arrays(file, tensors)
-        newest = {"file": file.name, "sha256": _digest(file), "size": file.stat().st_size, "meta": dict(meta)}
-        entries = [newest, *entries][:KEEP]
-        write_json(self._manifest, {"checkpoints": entries})
-        self._remove_all_but({entry["file"] for entry in entries})
+        before = self._files()
+        unfinished = self.path / _UNFINISHED
+        write_arrays(unfinished, tensors, note=json.dumps(plain(meta), allow_nan=False))
+        number = 1 + max(before, default=0)
+        file = self.path / f"{number:08d}-{_digest(unfinished)}.safetensors"
+        try:
+            os.replace(unfinished, file)
+            sync_folder(self.path)
+        except OSError as error:
+            raise cannot_write(file, error) from error
+        self._remove_all_but({file, *(before[old] for old in sorted(before)[-(KEEP - 1) :])})
         return file
 
     def load(self) -> Checkpoint:
         """Return the newest whole checkpoint."""
+        if not self.exists():
+            raise PencilError(f"{self.path.parent} has no checkpoint yet; start the run again with another --out.")
         warnings: list[str] = []
-        for entry in self._entries():
-            fault = self._fault(entry)
-            if fault is None:
-                return Checkpoint(read_arrays(self.path / entry["file"]), entry["meta"], warnings)
-            warnings.append(f"{self.path / entry['file']} is damaged ({fault}); an older checkpoint is used.")
+        for _, file in sorted(self._files().items(), reverse=True):
+            if _digest(file) == file.stem.partition("-")[2]:
+                return Checkpoint(read_arrays(file), json.loads(read_note(file)), warnings)
+            warnings.append(f"{file} is damaged (its content is not what was written); an older checkpoint is used.")
         raise PencilError(f"{self.path} holds no whole checkpoint; start the run again with another --out.")
 
     def exists(self) -> bool:
         """Return whether anything was saved yet."""
-        return self._manifest.exists()
+        return bool(self._files())
 
-    @property
-    def _manifest(self) -> Path:
-        return self.path / "manifest.json"
+    def _files(self) -> dict[int, Path]:
+        found = ((_NAME.fullmatch(file.name), file) for file in self.path.glob("*.safetensors"))
+        return {int(match[1]): file for match, file in found if match}
 
-    def _entries(self) -> list[dict[str, Any]]:
-        if not self._manifest.exists():
-            raise PencilError(f"{self.path.parent} has no checkpoint yet; start the run again with another --out.")
-        entries = read_object(self._manifest).get("checkpoints")
-        if not isinstance(entries, list) or not all(_is_entry(entry) for entry in entries):
-            raise damaged(self._manifest, "it lists no checkpoints")
-        return entries
-
-    def _fault(self, entry: dict[str, Any]) -> str | None:
-        file = self.path / entry["file"]
-        try:
-            if file.stat().st_size != entry["size"]:
-                return f"{file.stat().st_size} bytes instead of {entry['size']}"
-            return None if _digest(file) == entry["sha256"] else "its content is not what was written"
-        except OSError as error:
-            return str(error.strerror)
-
-    def _remove_all_but(self, names: set[str]) -> None:
+    def _remove_all_but(self, kept: set[Path]) -> None:
         sweep(self.path)
         for file in self.path.glob("*.safetensors"):
-            if file.name not in names:
+            if file not in kept:
                 file.unlink(missing_ok=True)
 
 
-def _is_entry(entry: Any) -> bool:
-    kinds = {"file": str, "sha256": str, "size": int, "meta": dict}
-    named = isinstance(entry, dict) and all(isinstance(entry.get(name), kind) for name, kind in kinds.items())
-    # A manifest that comes from elsewhere must not lead out of its own folder.
-    return named and Path(entry["file"]).name == entry["file"]
-
-
-def _next_sequence(entries: list[dict[str, Any]]) -> int:
-    # A file that no manifest names is the remains of a killed save: writing over it is right.
-    return 1 + max((int(Path(entry["file"]).stem) for entry in entries), default=0)
-
-
 def _digest(file: Path) -> str:
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+    try:
+        with file.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except OSError:
+        return ""

@@ -14,6 +14,7 @@ from pencil.results.atomic import cannot_write, sweep
 from pencil.results.documents import damaged, read_object, write_json
 from pencil.results.environment import pencil_version
 from pencil.results.lock import exclusive
+from pencil.results.seal import check_seal, seal
 
 FORMAT = 1
 """Version of the layout; a reader refuses a newer one."""
@@ -68,6 +69,7 @@ class RunFolder:
         if not folder.status_file.is_file():
             raise PencilError(f"{path} is not a run folder (it has no status.json).")
         folder.status()
+        check_seal(folder.path)
         return folder
 
     def status(self) -> Status:
@@ -98,6 +100,20 @@ class RunFolder:
         with exclusive(self.lock_file):
             sweep(self.path)
             yield
+
+    def seal(self, *files: Path) -> None:
+        """Note what files contain, now that they will not change any more."""
+        seal(self.path, files)
+
+    @property
+    def description(self) -> tuple[Path, ...]:
+        """What a run knows of its data from the start on."""
+        return self.classes, self.preprocessing, self.split
+
+    @property
+    def outcome(self) -> tuple[Path, ...]:
+        """What a finished run leaves."""
+        return self.history, self.labels, self.label_distributions, self.model, self.result
 
     @property
     def config(self) -> Path:

@@ -33,11 +33,13 @@ class History:
         except OSError as error:
             raise cannot_write(self.path, error) from error
 
-    def truncate_to(self, num_epochs: int) -> int:
-        """Keep the first `num_epochs` whole lines, for a resume from there; return how many there are."""
-        lines = self._whole_lines()[:num_epochs]
-        write_atomic(self.path, b"".join(lines))
-        return len(lines)
+    def content(self) -> bytes:
+        """Return the whole lines as they are on disk, to be kept in a checkpoint."""
+        return b"".join(self._whole_lines())
+
+    def restore(self, content: bytes) -> None:
+        """Go back to what a checkpoint kept."""
+        write_atomic(self.path, content)
 
     def read(self) -> list[dict[str, Any]]:
         """Return the records of all epochs; a last line torn by a crash is left out."""

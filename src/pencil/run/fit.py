@@ -2,6 +2,7 @@
 
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from pencil.run.outcome import write_description, write_outcome
 from pencil.run.plan import Plan, phase_lengths, plan
 from pencil.run.refuse import refuse_other_data, refuse_other_settings, refuse_unnamed_code
 from pencil.run.result import Result
-from pencil.run.session import Progress, Session, Silent
+from pencil.run.session import HISTORY, Progress, Session, Silent
 from pencil.run.start import Start, read_start
 from pencil.runtime import is_leader
 
@@ -83,6 +84,7 @@ def fit(
         write_description(prepared, folder)
         if start is not None:
             start.hand_on(folder)
+        folder.seal(folder.config, *folder.description)
         return _train(prepared, machine, folder, progress, kept, start)
 
 
@@ -154,14 +156,17 @@ def _train(
             progress.note(warning)
         engine.restore(checkpoint.tensors, checkpoint.meta)
         _restore_threads(checkpoint.meta, prepared, progress)
+        if leads:
+            history.restore(checkpoint.tensors[HISTORY].tobytes())
     else:
+        if leads:
+            history.restore(b"")
         if start is not None:
             progress.note(start.line)
             start.apply(engine.state)
         # All that a start gives is in this first checkpoint: a resume needs neither it nor the run it came from.
         engine.save(session)
     if leads:
-        history.truncate_to(engine.epoch)
         folder.set_state("running")
     progress.started(prepared.phases, engine.epoch)
     with session.listening():
@@ -171,8 +176,15 @@ def _train(
             if leads:
                 folder.set_state("stopped")
             raise Interrupted(folder.path, session.received) from None
+        except PencilError:
+            # A disk that is full has no room for this either; the line of the error is what counts.
+            with suppress(PencilError):
+                if leads:
+                    folder.set_state("stopped")
+            raise
     write_outcome(engine, prepared, machine, folder, history.read() if leads else [])
     if leads:
+        folder.seal(folder.config, *folder.description, *folder.outcome)
         folder.set_state("finished")
     return Result(engine.state.network.eval(), folder.path, kept)
 

@@ -16,6 +16,9 @@ from pencil.results.checkpoint_store import CheckpointStore
 from pencil.results.history import History
 from pencil.types import Phase
 
+HISTORY = "history"
+"""Name of the history's text among a checkpoint's arrays."""
+
 
 class Progress(Protocol):
     """Shows a person how training goes."""
@@ -91,7 +94,9 @@ class Session(Listener):
         return phase_end or time.monotonic() - self.last_save >= self.checkpoint_seconds
 
     def save(self, tensors: dict[str, NDArray[np.generic]], meta: dict[str, Any]) -> None:
-        self.checkpoints.save(tensors, meta)
+        # With its history, so that a resume ends with the same one whatever became of the file.
+        history = np.frombuffer(self.history.content(), dtype=np.uint8)
+        self.checkpoints.save(tensors | {HISTORY: history}, meta)
         self.last_save = time.monotonic()
 
     def stop_requested(self) -> bool:

@@ -62,11 +62,14 @@ class Journal:
     def records(self, classes: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[Any]]]:
         """Yield what was written down, first to last, up to a torn end."""
         with self.path.open("rb") as file:
+            end = file.seek(0, os.SEEK_END)
             file.seek(_START.size)
             while len(head := file.read(_RECORD.size)) == _RECORD.size:
                 count, rows, checksum = _RECORD.unpack(head)
-                body = file.read(count * 9 + rows * classes * self.row.itemsize)
-                if zlib.crc32(body) != checksum:
+                size = count * 9 + rows * classes * self.row.itemsize
+                # A damaged length must not be believed: it could ask for more memory than there is.
+                body = file.read(size) if size <= end - file.tell() else b""
+                if len(body) < size or zlib.crc32(body) != checksum:
                     return
                 index = np.frombuffer(body, "<i8", count)
                 touched = np.frombuffer(body, np.uint8, count, count * 8).astype(bool)

@@ -22,6 +22,8 @@ from pencil.table.file_rows import FileRows
 
 AHEAD = 4
 """Batches whose rows are read before they are needed."""
+OF_THE_FILE = ("generation", "touched", "checksums")
+"""Columns that say which state the file is in; a step does not see them."""
 
 
 class MappedTable(ExampleTable):
@@ -38,6 +40,7 @@ class MappedTable(ExampleTable):
         self.rows = FileRows(folder, len(given), num_classes, like.dtype)
         self.columns["generation"] = torch.zeros(1, dtype=torch.int64)
         self.columns["touched"] = torch.from_numpy(self.rows.touched)
+        self.columns["checksums"] = torch.from_numpy(self.rows.checksums)
         self.incoming = torch.zeros(batch_size, num_classes, dtype=self.dtype, device=given.device)
         self.outgoing = torch.zeros_like(self.incoming)
         self.reader = ThreadPoolExecutor(2, thread_name_prefix="labels-ahead")
@@ -74,7 +77,7 @@ class MappedTable(ExampleTable):
 
     def gather(self, index_B: Tensor) -> Rows:
         """Return the rows of these examples; their labels were brought in by `stage`."""
-        narrow = {k: v for k, v in self.columns.items() if k not in ("generation", "touched")}
+        narrow = {k: v for k, v in self.columns.items() if k not in OF_THE_FILE}
         rows = {name: column.index_select(0, index_B) for name, column in narrow.items()}
         rows["label_logits"] = self.incoming[: len(index_B)].clone()
         return rows
@@ -136,9 +139,9 @@ class MappedTable(ExampleTable):
 
     def load(self, state: Mapping[str, Tensor]) -> None:
         """Take over the columns of a checkpoint and roll the file back to it."""
-        touched = state["touched"].cpu().numpy()
-        super().load({name: value for name, value in state.items() if name != "touched"})
-        self.rows.roll_back(int(state["generation"].item()), touched)
+        super().load({name: value for name, value in state.items() if name not in OF_THE_FILE[1:]})
+        touched, checksums = (state[name].cpu().numpy() for name in OF_THE_FILE[1:])
+        self.rows.roll_back(int(state["generation"].item()), touched, checksums)
 
     def distributions(self, rows: slice = slice(None)) -> Tensor:
         """Return y^d of a slice of the examples."""
