@@ -2,6 +2,7 @@
 
 from pencil.data.arrays import from_arrays
 from pencil.data.dataset import UNLABELLED, ArrayInputs, Dataset, Examples, Inputs, Preparation, Selection
+from pencil.data.hugging_face import from_hugging_face, is_hugging_face
 from pencil.data.identity import fingerprint
 from pencil.data.load import load, read, source_kind
 from pencil.data.prepare import prepare
@@ -19,7 +20,9 @@ __all__ = [
     "Selection",
     "fingerprint",
     "from_arrays",
+    "from_hugging_face",
     "from_torch",
+    "is_hugging_face",
     "load",
     "prepare",
     "read",

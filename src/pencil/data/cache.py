@@ -57,13 +57,13 @@ class MappedInputs:
 
 
 def decoded_file(
-    files: Sequence[Path], names: Sequence[str], side: int, cache_dir: Path
+    files: Sequence[Path], names: Sequence[str], side: int, cache_dir: Path, key: str = ""
 ) -> tuple[Path, tuple[int, int, int]]:
     """Return an .npy file of the decoded images, [n, H, W, 3], and the shape of one; made where it is not there.
 
     With side 0 images keep their size where all have the same and it is small.
     """
-    path = cache_dir / "images" / f"{_key(files, names, side)}.npy"
+    path = cache_dir / "images" / f"{key or _key(files, names, side)}.npy"
     shape = _stored_shape(path, len(files))
     if shape is None:
         size = (side, side) if side else _common_size(files)

@@ -20,14 +20,21 @@ IMAGENET = Preparation("images", (), mean=(123.675, 116.28, 103.53), std=(58.395
 
 
 def read_images(
-    files: Sequence[Path], names: Sequence[str], request: Request, *, size: int = 0, pretrained: bool = False
+    files: Sequence[Path],
+    names: Sequence[str],
+    request: Request,
+    *,
+    size: int = 0,
+    pretrained: bool = False,
+    key: str = "",
 ) -> tuple[MappedInputs, Preparation, str, dict[str, Any]]:
     """Decode files into the cache; return the inputs, their preparation, a backbone and facts.
 
-    Without a size, small images that are all of one size are kept, others become 256×256 pixels.
+    Without a size, small images that are all of one size are kept, others become 256×256 pixels. What are no files of
+    their own have a `key` that names their content.
     """
     side = request.integer("size", size)
-    path, shape = decoded_file(files, names, side, request.cache_dir)
+    path, shape = decoded_file(files, names, side, request.cache_dir, key)
     preparation, backbone, facts = describe_images(shape, crop=request.integer("crop", 0))
     if preparation.crop > min(shape[:2]):
         raise PencilError(f"option crop is {preparation.crop}, the images are {shape[0]} × {shape[1]}; give less.")

@@ -16,6 +16,7 @@ from pencil.errors import PencilError, did_you_mean
 
 PACKAGE = "pencil.data.sources"
 
+_HUGGING_FACE = "hf:"
 _BY_SUFFIX = {".npz": "npz", ".csv": "table", ".tsv": "table", ".parquet": "table", ".pq": "table"}
 _BY_FILE = {
     "train_test_split.txt": "cub200",
@@ -73,6 +74,8 @@ def _names() -> list[str]:
 def _resolve(settings: DataSettings) -> tuple[str, Path | None]:
     """Return the source's name and the place it should read."""
     source = settings.source
+    if source.startswith(_HUGGING_FACE):
+        return "hf", Path(source.removeprefix(_HUGGING_FACE))
     if source in _names() or ".py:" in source:
         return source, Path(settings.root) if settings.root else None
     path = Path(source)

@@ -27,6 +27,6 @@ def vectors(values: Any, name: str) -> tuple[NDArray[np.float64], list[str]]:
         found = 0 if row is None else len(row)
         if found != length or not found:
             raise PencilError(
-                f'row {number + 1}, column "{name}" has {found} numbers, others have {length}; give as many in each row.'
+                f'row {number + 1}, column "{name}" has {found} numbers, others have {length}; give each row as many.'
             )
     return np.stack(rows).astype(np.float64), [f"{name}[{place}]" for place in range(length)]

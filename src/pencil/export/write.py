@@ -14,7 +14,7 @@ from pencil.export.images import Images, open_images
 from pencil.export.labels import Labels, read_labels
 from pencil.results.atomic import cannot_write
 
-FORMS = ("csv", "parquet", "image_folder", "cleanlab", "label_studio", "fiftyone")
+FORMS = ("csv", "parquet", "image_folder", "hf_dataset", "cleanlab", "label_studio", "fiftyone")
 
 
 @dataclass(frozen=True)

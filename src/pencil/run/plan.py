@@ -20,6 +20,7 @@ from pencil.config import (
     to_document,
 )
 from pencil.data import Dataset
+from pencil.data.request import default_cache_dir
 from pencil.errors import PencilError
 from pencil.methods import Method
 from pencil.runtime import seed_for
@@ -120,14 +121,17 @@ def _with_source(source: Any, asked: Document) -> Document:
 def _dataset(source: Any, settings: DataSettings, seed: int, *, download: bool, cache_dir: Path | None) -> Dataset:
     if source is None or isinstance(source, (str, Path)):
         return data.load(settings, seed=seed, download=download, cache_dir=cache_dir)
-    if isinstance(source, tuple) and len(source) == 2:
+    if data.is_hugging_face(source):
+        options = data.Request(options=dict(settings.options), cache_dir=cache_dir or default_cache_dir())
+        source = data.from_hugging_face(source, options)
+    elif isinstance(source, tuple) and len(source) == 2:
         source = data.from_arrays(*source)
     elif isinstance(source, TorchDataset):
         source = data.from_torch(source)
     if not isinstance(source, Dataset):
         raise PencilError(
-            f"cannot train on a {type(source).__name__}; give a path, (x, y) arrays, a torch dataset of (x, y) or a "
-            f"pencil.data.Dataset."
+            f"cannot train on a {type(source).__name__}; give a path, (x, y) arrays, a torch dataset of (x, y), a "
+            f"Hugging Face dataset or a pencil.data.Dataset."
         )
     return data.prepare(source, settings, seed=seed)
 

@@ -1,0 +1,168 @@
+"""Datasets from Hugging Face's `datasets`: a loaded Dataset, or a DatasetDict with a train split."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pencil.data import image_files, labels, tables
+from pencil.data.arrays import as_inputs, describe_inputs
+from pencil.data.dataset import UNLABELLED, ArrayInputs, Dataset, Examples, Inputs, Preparation, select
+from pencil.data.encoded import EncodedImages
+from pencil.data.identity import given_ids
+from pencil.data.request import Request
+from pencil.errors import PencilError, did_you_mean
+
+OPTIONS = ("config", "split", "label", "image", "features", "id", "clean", *image_files.OPTIONS)
+_LABEL_NAMES = ("label", "labels", "target", "class", "y", "fine_label")
+_SETS = {"validation": "held_out", "valid": "held_out", "val": "held_out", "test": "test"}
+
+
+class Part(NamedTuple):
+    """A split and its name; a dataset without splits has the name ""."""
+
+    name: str
+    rows: Any
+
+    def column(self, name: str) -> list[Any]:
+        """Return a column's values; it must be there."""
+        if name not in self.rows.column_names:
+            raise PencilError(f'there is no column "{name}".{did_you_mean(name, self.rows.column_names)}')
+        return list(self.rows[name][:])
+
+    def ids(self, column: str) -> NDArray[np.str_]:
+        """Name the rows by a column, else by their place: "17", or "train/17" where there are splits."""
+        if column:
+            return given_ids(self.column(column), len(self.rows))
+        places = [f"{self.name}/{place}" if self.name else str(place) for place in range(len(self.rows))]
+        return np.array(places, dtype=np.str_)
+
+    def values(self, label: str, *, needed: bool) -> NDArray[Any]:
+        """Return the labels as they are."""
+        if not needed and label not in self.rows.column_names:
+            return np.full(len(self.rows), UNLABELLED)
+        return labels.as_values(self.column(label))
+
+
+def is_hugging_face(source: Any) -> bool:
+    """Say whether something is of the package `datasets`, without importing it."""
+    return type(source).__module__.partition(".")[0] == "datasets"
+
+
+def from_hugging_face(source: Any, request: Request | None = None, *, name: str = "hugging_face") -> Dataset:
+    """Make a dataset of a loaded one: images, vectors or plain columns, and a label; streaming is refused."""
+    request = request or Request()
+    request.check_options("hf", OPTIONS)
+    parts = splits(source, request.text("split"))
+    train, label = parts["train"], label_column(parts["train"].rows, request)
+    values = {kind: part.values(label, needed=request.labels_needed) for kind, part in parts.items()}
+    truth = labels.as_values(train.column(request.text("clean"))) if request.text("clean") else None
+    named = getattr(train.rows.features.get(label), "names", None)
+    by_name = named is None
+    found = labels.class_names_of(*values.values(), *(() if truth is None else (truth,)))
+    classes = found if named is None else tuple(named)
+    inputs, preparation, backbone, facts = _inputs(parts, label, request, name)
+    sets, start = {}, 0
+    for kind, part in parts.items():
+        encoded = labels.encode(values[kind], classes, by_name=by_name)
+        known = None
+        if kind == "train" and truth is not None:
+            known = labels.encode(truth, classes, by_name=by_name, what="clean label").given
+        own = select(inputs, np.arange(start, start + len(part.rows)))
+        sets[kind] = Examples(own, part.ids(request.text("id")), encoded.given, encoded.distribution, clean=known)
+        start += len(part.rows)
+    return Dataset(
+        name, classes, sets["train"], preparation, held_out=sets.get("held_out"), test=sets.get("test"),
+        default_backbone=backbone, facts=facts,
+    )  # fmt: skip
+
+
+def splits(source: Any, train: str = "") -> dict[str, Part]:
+    """Return the sets by their use; `train` names the split to train on."""
+    if type(source).__name__.startswith("Iterable"):
+        raise PencilError(
+            "this is a streaming dataset, but labels are kept for each example by its place, which a stream has not;"
+            " load it without streaming=True."
+        )
+    if not isinstance(source, Mapping):
+        return {"train": Part("", source.with_format(None))}
+    wanted = train or "train"
+    if wanted not in source:
+        remedy = did_you_mean(wanted, source) if train else " Name the one to train on by option split."
+        raise PencilError(f'there is no split "{wanted}", only {", ".join(source)}.{remedy}')
+    found = {"train": Part(wanted, source[wanted].with_format(None))}
+    for name, rows in source.items():
+        kind = _SETS.get(name, "")
+        if kind and name != wanted and kind not in found:
+            found[kind] = Part(name, rows.with_format(None))
+    return found
+
+
+def label_column(rows: Any, request: Request) -> str:
+    """Return the label's column: the one an option names, one with a usual name, or the only one of classes."""
+    if not len(rows):
+        raise PencilError("the dataset is empty; give at least two examples.")
+    if request.text("label"):
+        return request.text("label")
+    kinds = [name for name, feature in rows.features.items() if type(feature).__name__ == "ClassLabel"]
+    by_name = {name.lower(): name for name in rows.column_names}
+    usual = [by_name[name] for name in _LABEL_NAMES if name in by_name]
+    found = [name for name in usual if name in kinds] or usual or (kinds if len(kinds) == 1 else [])
+    if not found and request.labels_needed:
+        known = ", ".join(rows.column_names)
+        raise PencilError(f"it is not clear which column holds the labels; name it by option label (of {known}).")
+    return str(found[0]) if found else ""
+
+
+def _inputs(
+    parts: Mapping[str, Part], label: str, request: Request, name: str
+) -> tuple[Inputs, Preparation, str, dict[str, Any]]:
+    """Return the inputs of all sets one after the other: images where a column holds them, else rows of features."""
+    kinds = {column: type(feature).__name__ for column, feature in parts["train"].rows.features.items()}
+    image = request.text("image") or next((column for column, kind in kinds.items() if kind == "Image"), "")
+    if image and not request.texts("features"):
+        whole = _joined(parts, [image])
+        if kinds[image] == "Image":
+            return _images(whole, image, parts, request, name)
+        pixels = as_inputs(np.array(whole.with_format("numpy")[:][image]))
+        return ArrayInputs(pixels), *describe_inputs(pixels)
+    used = {label, request.text("id"), request.text("clean")}
+    columns = list(request.texts("features")) or [column for column in kinds if column not in used]
+    if not columns:
+        raise PencilError("there are no columns of features; name an image column or features.")
+    rows, titles = tables.features(_joined(parts, columns).with_format("arrow")[:], columns)
+    preparation, backbone, _ = describe_inputs(rows)
+    return ArrayInputs(rows), preparation, backbone, {"features": titles}
+
+
+def _joined(parts: Mapping[str, Part], columns: list[str]) -> Any:
+    """Put some columns of all sets one after the other."""
+    from datasets import concatenate_datasets
+
+    for part in parts.values():
+        for column in columns:
+            if column not in part.rows.column_names:
+                where = f"the split {part.name} has" if part.name else "there is"
+                raise PencilError(f'{where} no column "{column}".{did_you_mean(column, part.rows.column_names)}')
+    try:
+        return concatenate_datasets([part.rows.select_columns(columns) for part in parts.values()])
+    except ValueError as error:
+        reason = str(error).splitlines()[0]
+        raise PencilError(f"the splits have columns of different kinds ({reason}); make them alike.") from error
+
+
+def _images(
+    whole: Any, column: str, parts: Mapping[str, Part], request: Request, name: str
+) -> tuple[Inputs, Preparation, str, dict[str, Any]]:
+    """Decode the images into the cache, under a key that changes with the dataset's content."""
+    from datasets import Image
+
+    raw = whole.cast_column(column, Image(decode=False))
+    images: Any = EncodedImages(len(raw), lambda place: raw[place][column], name)
+    marks = [part.rows._fingerprint for part in parts.values()]
+    key = blake2b(f"hf {marks} {column} {request.integer('size', 0)}".encode(), digest_size=16).hexdigest()
+    return image_files.read_images(images, (), request, key=key)

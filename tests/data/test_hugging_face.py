@@ -1,0 +1,134 @@
+"""Hugging Face datasets, loaded and by name, with the real library."""
+
+from pathlib import Path
+from typing import Any
+
+import datasets
+import numpy as np
+import pytest
+from PIL import Image
+
+from pencil.data import Request, from_hugging_face
+from pencil.errors import PencilError
+
+PIXELS = np.random.default_rng(0).integers(0, 256, (6, 10, 8, 3), dtype=np.uint8)
+LABELS = [0, 1, 1, 0, -1, 1]
+NAMES = ["cat", "dog"]
+
+
+def pictures(count: int = 6, start: int = 0) -> datasets.Dataset:
+    features = datasets.Features({"picture": datasets.Image(), "animal": datasets.ClassLabel(names=NAMES)})
+    shown = [Image.fromarray(PIXELS[place]) for place in range(start, start + count)]
+    return datasets.Dataset.from_dict({"picture": shown, "animal": LABELS[start : start + count]}, features)
+
+
+def vectors() -> datasets.Dataset:
+    columns = {"v": [[1.0, 2], [3, 4], [5, 6]], "kind": ["b", "a", "b"], "key": ["x", "y", "z"], "truth": list("aab")}
+    return datasets.Dataset.from_dict(columns)
+
+
+def request(tmp_path: Path, **options: Any) -> Request:
+    return Request(options=options, cache_dir=tmp_path / "cache")
+
+
+def test_images_and_class_names(tmp_path: Path) -> None:
+    found = from_hugging_face(pictures(), request(tmp_path))
+    assert found.class_names == ("cat", "dog") and found.train.given.tolist() == LABELS
+    np.testing.assert_array_equal(found.train.inputs.read(np.arange(6)), PIXELS)
+    assert found.train.ids.tolist() == list("012345")
+    assert found.preparation.raw_shape == (10, 8, 3)
+
+
+def test_a_changed_dataset_is_decoded_anew(tmp_path: Path) -> None:
+    from_hugging_face(pictures(3), request(tmp_path))
+    other = from_hugging_face(pictures(3, start=3), request(tmp_path))
+    np.testing.assert_array_equal(other.train.inputs.read(np.arange(3)), PIXELS[3:])
+    chosen = from_hugging_face(pictures().select([5, 0, 1]), request(tmp_path))
+    np.testing.assert_array_equal(chosen.train.inputs.read(np.arange(3)), PIXELS[[5, 0, 1]])
+
+
+def test_splits_have_their_own_names(tmp_path: Path) -> None:
+    source = datasets.DatasetDict({"test": pictures(2, 4), "train": pictures(3), "validation": pictures(1, 3)})
+    found = from_hugging_face(source, request(tmp_path))
+    assert found.held_out is not None and found.test is not None
+    assert found.train.ids.tolist() == ["train/0", "train/1", "train/2"]
+    assert found.held_out.ids.tolist() == ["validation/0"] and found.test.ids.tolist() == ["test/0", "test/1"]
+    np.testing.assert_array_equal(found.test.inputs.read(np.array([1])), PIXELS[[5]])
+    turned = from_hugging_face(source, request(tmp_path, split="validation"))
+    assert turned.train.ids.tolist() == ["validation/0"] and turned.test is not None
+
+
+def test_vectors_names_and_ids(tmp_path: Path) -> None:
+    found = from_hugging_face(vectors(), request(tmp_path, label="kind", id="key", clean="truth"))
+    assert found.facts["features"] == ["v[0]", "v[1]"] and found.preparation.raw_shape == (2,)
+    np.testing.assert_array_equal(found.train.inputs.read(np.arange(3)), [[1, 2], [3, 4], [5, 6]])
+    assert found.class_names == ("a", "b") and found.train.given.tolist() == [1, 0, 1]
+    assert found.train.clean is not None and found.train.clean.tolist() == [0, 0, 1]
+    assert found.train.ids.tolist() == ["x", "y", "z"]
+
+
+def test_arrays_are_images_too(tmp_path: Path) -> None:
+    features = datasets.Features({"x": datasets.Array3D((10, 8, 3), "uint8"), "label": datasets.Value("int64")})
+    source = datasets.Dataset.from_dict({"x": PIXELS, "label": [0, 1, 0, 1, 0, 1]}, features)
+    found = from_hugging_face(source, request(tmp_path, image="x"))
+    np.testing.assert_array_equal(found.train.inputs.read(np.arange(6)), PIXELS)
+
+
+def test_words_of_all_splits_are_features(tmp_path: Path) -> None:
+    train = datasets.Dataset.from_dict({"colour": ["red", "blue"], "label": [0, 1]})
+    test = datasets.Dataset.from_dict({"colour": ["green"], "label": [1]})
+    found = from_hugging_face(datasets.DatasetDict({"train": train, "test": test}), request(tmp_path))
+    assert found.facts["features"] == ["colour=blue", "colour=green", "colour=red"]
+    assert found.test is not None and found.test.inputs.read(np.array([0])).tolist() == [[0, 1, 0]]
+
+
+@pytest.mark.parametrize("saved", ["disk", "parquet"])
+def test_a_folder_is_read_by_name(load_data: Any, tmp_path: Path, saved: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "hf-cache")
+    source = pictures(4)
+    if saved == "disk":
+        source.save_to_disk(tmp_path / "animals")
+    else:
+        (tmp_path / "animals").mkdir()
+        source.to_parquet(tmp_path / "animals" / "train.parquet")
+    found = load_data(f"hf:{tmp_path / 'animals'}", held_out=0.0)
+    assert found.name == "animals" and found.class_names == ("cat", "dog")
+    np.testing.assert_array_equal(found.train.inputs.read(np.arange(4)), PIXELS[:4])
+    assert found.train.ids.tolist() == ([*"0123"] if saved == "disk" else [f"train/{n}" for n in range(4)])
+
+
+@pytest.mark.parametrize(
+    ("source", "options", "message"),
+    [
+        (vectors().to_iterable_dataset(), {}, "without streaming=True"),
+        (datasets.IterableDatasetDict({"train": vectors().to_iterable_dataset()}), {}, "without streaming=True"),
+        (vectors(), {}, "name it by option label"),
+        (vectors(), {"label": "knd"}, 'Did you mean "kind"'),
+        (vectors(), {"label": "kind", "image": "w"}, 'no column "w"'),
+        (vectors(), {"label": "kind", "features": ["v", "u"]}, 'no column "u"'),
+        (datasets.DatasetDict({"all": vectors()}), {}, "option split"),
+        (datasets.DatasetDict({"all": vectors()}), {"split": "al"}, 'Did you mean "all"'),
+        (vectors().select([]), {}, "empty"),
+        (vectors(), {"colour": 1}, "no option"),
+    ],
+)
+def test_mistakes_are_named(tmp_path: Path, source: Any, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(PencilError, match=message):
+        from_hugging_face(source, request(tmp_path, **options))
+
+
+def test_a_row_that_is_no_image_is_named(tmp_path: Path) -> None:
+    broken = pictures(2).cast_column("picture", datasets.Image(decode=False))
+    rows = [row["picture"] for row in broken]
+    rows[1] = {"bytes": b"no image", "path": None}
+    broken = datasets.Dataset.from_dict({"picture": rows, "animal": [0, 1]}, broken.features)
+    with pytest.raises(PencilError, match="row 2 is not an image"):
+        from_hugging_face(broken.cast_column("picture", datasets.Image()), request(tmp_path))
+
+
+def test_a_name_is_not_fetched_unasked(load_data: Any, tmp_path: Path) -> None:
+    with pytest.raises(PencilError, match=r"Add --download"):
+        load_data("hf:no-such-owner/no-such-dataset")
+    with pytest.raises(PencilError, match="does not exist"):
+        load_data(f"hf:{tmp_path / 'nowhere'}")
+    assert not datasets.config.HF_HUB_OFFLINE

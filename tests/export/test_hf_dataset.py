@@ -1,0 +1,94 @@
+"""Runs as Hugging Face datasets: trained on one, exported as one, read with the real library."""
+
+from pathlib import Path
+from typing import Any
+
+import datasets
+import numpy as np
+import pytest
+from PIL import Image
+
+import pencil
+from pencil.errors import PencilError
+from pencil.export.hf_dataset import add_corrected_labels
+from pencil.export.write import export_run
+from pencil.results.decisions import Decisions
+from pencil.results.read import read_run
+
+QUICK = {"backbone": "mlp", "hardware": {"device": "cpu", "threads": 1}}
+NAMES = ["cat", "dog", "été"]
+
+
+def animals(count: int, seed: int = 0) -> datasets.Dataset:
+    random = np.random.default_rng(seed)
+    labels = [place % 3 for place in range(count)]
+    shown = [Image.fromarray(random.integers(80 * y, 80 * y + 60, (8, 8, 3), dtype=np.uint8)) for y in labels]
+    features = datasets.Features({"image": datasets.Image(), "label": datasets.ClassLabel(names=NAMES)})
+    return datasets.Dataset.from_dict({"image": shown, "label": labels}, features)
+
+
+@pytest.fixture(scope="module")
+def hf_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run by the name of a saved DatasetDict; a person moved its example train/1 to the class "été"."""
+    place = tmp_path_factory.mktemp("hf")
+    datasets.DatasetDict({"train": animals(36), "test": animals(9, 1)}).save_to_disk(place / "animals")
+    source = f"hf:{place / 'animals'}"
+    result = pencil.fit(source, out=place / "run", settings=QUICK, epochs=(1, 1, 1), cache_dir=place / "cache")
+    assert "last" in result.summary["test_accuracy"]
+    with Decisions(place / "run" / "decisions.sqlite") as store:
+        store.decide("train/1", 2, reviewer="me", key="1")
+    return place / "run"
+
+
+def test_corrected_labels_stand_beside_the_given_ones(hf_run: Path, tmp_path: Path) -> None:
+    assert export_run(hf_run, "hf_dataset", tmp_path / "out") == 36
+    found = datasets.load_from_disk(tmp_path / "out")
+    train, test = found["train"], found["test"]
+    assert train.features == test.features, "which push_to_hub asks for"
+    assert train.features["corrected_label"].names == NAMES
+    assert train["label"][:] == animals(36)["label"][:] and train[0]["image"].size == (8, 8)
+    assert train[1]["corrected_label"] == 2 and train[1]["label_source"] == "reviewed"
+    rows = {row["id"]: row for row in read_run(hf_run).labels.to_pylist()}
+    for place, row in enumerate(train):
+        own = rows[f"train/{place}"]
+        assert row["label_quality"] == pytest.approx(own["quality"], abs=1e-6)
+        if place != 1:
+            assert row["corrected_label"] == (own["corrected"] if own["decision"] == "relabel" else own["given"])
+    assert set(test["corrected_label"]) == {None} and test["label"][:] == animals(9, 1)["label"][:]
+    train.to_parquet(tmp_path / "train.parquet")
+    assert datasets.Dataset.from_parquet(str(tmp_path / "train.parquet"), cache_dir=tmp_path).features == train.features
+
+
+def test_a_loaded_dataset_is_trained_on_and_gets_its_labels(tmp_path: Path) -> None:
+    source = datasets.Dataset.from_dict(
+        {"v": [[float(n % 2), 1.0, float(n)] for n in range(40)], "label": [n % 2 for n in range(40)]}
+    )
+    pencil.fit(source, out=tmp_path / "run", settings=QUICK, epochs=(1, 1, 1))
+    found = add_corrected_labels(source, tmp_path / "run")
+    assert found.column_names == ["v", "label", "corrected_label", "label_source", "label_quality"]
+    assert found.features["corrected_label"].names == ["0", "1"]
+    assert None not in found["corrected_label"][:]
+    with pytest.raises(PencilError, match="already"):
+        add_corrected_labels(found, tmp_path / "run")
+    with pytest.raises(PencilError, match="no example"):
+        add_corrected_labels(datasets.DatasetDict({"train": source}), tmp_path / "run")
+    with pytest.raises(PencilError, match="given in Python"):
+        export_run(tmp_path / "run", "hf_dataset", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_other_data_becomes_a_dataset(photo_run: Path, table_run: Path, array_run: Path, tmp_path: Path) -> None:
+    export_run(photo_run, "hf_dataset", tmp_path / "photos")
+    photos = datasets.load_from_disk(tmp_path / "photos")
+    assert len(photos) == 36 and photos[0]["corrected_label"] == 2 and photos[0]["label_source"] == "reviewed"
+    assert photos.features["image"] == datasets.Image() and photos[0]["image"].size == (8, 8)
+    export_run(array_run, "hf_dataset", tmp_path / "arrays")
+    ids = read_run(array_run).labels["id"].to_pylist()
+    arrays = datasets.load_from_disk(tmp_path / "arrays")
+    assert arrays["id"][:] == ids
+    pixels = {np.asarray(row["image"]).tobytes() for row in arrays}
+    assert pixels == {image.tobytes() for image in np.load(array_run.parent / "images.npz")["x"]}
+    export_run(table_run, "hf_dataset", tmp_path / "table")
+    table: Any = datasets.load_from_disk(tmp_path / "table")
+    assert table.column_names[:3] == ["id", "size", "label"]
+    assert [row["label"] for row in table if row["id"] == "5"] == [None]
