@@ -66,3 +66,13 @@ def test_a_bomb_is_refused_before_it_is_unpacked(tmp_path, width, height):
     (tmp_path / "bomb.png").write_bytes(content)
     with pytest.raises(PencilError, match=r"bomb\.png .*too many"):
         images.decode(tmp_path / "bomb.png", (32, 32))
+
+
+def test_a_file_that_would_start_another_program_is_refused(tmp_path):
+    """PostScript is a program; Pillow hands it to Ghostscript whatever the file is called."""
+    mark = tmp_path / "mark"
+    script = f"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 8 8\n%%EndComments\n({mark}) (w) file closefile\nshowpage\n"
+    (tmp_path / "cat.png").write_text(script)
+    with pytest.raises(PencilError, match=r"cat.png is not an image.*no known image format"):
+        images.image_size(tmp_path / "cat.png")
+    assert not mark.exists()

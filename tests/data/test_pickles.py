@@ -56,3 +56,33 @@ def test_damaged_files_are_named(tmp_path, content):
     (tmp_path / "batch").write_bytes(content)
     with pytest.raises(PencilError, match=r"batch .*download it again"):
         read_pickle(tmp_path / "batch")
+
+
+def test_a_key_that_takes_for_ever_to_look_up_is_refused(tmp_path):
+    nested = b"(t"
+    for level in range(200):
+        nested += b"q" + bytes([level]) + b"h" + bytes([level]) + b"\x86"
+    (tmp_path / "p").write_bytes(b"\x80\x02}" + nested + b"K\x01s.")
+    with pytest.raises(PencilError, match=r"a key that is neither text nor number"):
+        read_pickle(tmp_path / "p")
+
+
+def test_a_state_for_a_function_is_refused(tmp_path):
+    from pencil.data import pickles
+
+    before = pickles._encode.__defaults__
+    # BUILD with (None, {"__defaults__": ("utf-8",)}) on what the file calls _codecs.encode.
+    content = b"\x80\x02c_codecs\nencode\nN}X\x0c\x00\x00\x00__defaults__X\x05\x00\x00\x00utf-8\x85s\x86b."
+    (tmp_path / "p").write_bytes(content)
+    with pytest.raises(PencilError, match=r"a function with a state"):
+        read_pickle(tmp_path / "p")
+    assert pickles._encode.__defaults__ == before
+
+
+@pytest.mark.parametrize(
+    "instruction", [b"\x82\x01", b"i__builtin__\neval\n", b"o", b"\x81", b"\x92", b"P1\n", b"\x8f"]
+)
+def test_instructions_that_plain_data_does_not_need_are_refused(tmp_path, instruction):
+    (tmp_path / "p").write_bytes(b"\x80\x04}(" + instruction + b".")
+    with pytest.raises(PencilError, match=r"p is not a pickle of plain data"):
+        read_pickle(tmp_path / "p")

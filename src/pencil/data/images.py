@@ -11,6 +11,8 @@ from PIL import Image
 from pencil.errors import PencilError
 
 LONGEST_SIDE = 12_000
+FORMATS = ("BMP", "GIF", "JPEG", "JPEG2000", "PNG", "PPM", "TIFF", "WEBP")
+"""Those that are read; Pillow knows others that start other programs (EPS) or have seen few hostile files."""
 _TURNS = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
     3: Image.Transpose.ROTATE_180,
@@ -48,7 +50,7 @@ def decode(path: Path, size: tuple[int, int]) -> NDArray[np.uint8]:
 
 def _open(path: Path) -> Image.Image:
     try:
-        image = Image.open(path)
+        image = Image.open(path, formats=FORMATS)
     except Image.DecompressionBombError as error:
         raise PencilError(f"{path} unpacks to too many pixels; remove it or make it smaller.") from error
     except Exception as error:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from pencil.data import labels
 from pencil.data.dataset import Examples
+from pencil.data.numpy_files import names_in, read_npy, read_npz
 from pencil.errors import PencilError, did_you_mean
 
 _SUFFIXES = (".npz", ".npy", ".pt", ".pth", ".txt", ".csv", ".parquet")
@@ -58,10 +59,10 @@ def _read(path: Path, key: str) -> tuple[Any, list[str] | None]:
     suffix = path.suffix.lower()
     try:
         if suffix == ".npy":
-            return np.load(path, allow_pickle=False), None
+            return read_npy(path), None
         if suffix == ".npz":
-            with np.load(path, allow_pickle=False) as arrays:
-                return arrays[_choose(key, list(arrays.files))], None
+            name = _choose(key, names_in(path))
+            return read_npz(path, [name])[name], None
         if suffix in (".pt", ".pth"):
             return _read_torch(path, key), None
         if suffix == ".parquet":

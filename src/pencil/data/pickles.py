@@ -1,7 +1,7 @@
 """Reads pickles of plain data without running anything they name.
 
 An ordinary unpickler calls whatever functions a file asks for. This one knows five names, all stand-ins of its
-own, so that the worst a hostile file can do is to be refused.
+own, and only the instructions that plain data needs, so that the worst a hostile file can do is to be refused.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import pickle
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,7 +71,53 @@ _KNOWN: dict[tuple[str, str], Any] = {
 }
 
 
-class _PlainData(pickle.Unpickler):
+_INSTRUCTIONS = (
+    b"\x80\x95.(012",
+    b"NIJKMGLFSTUVX\x88\x89\x8a\x8b\x8cBC\x8e\x96",
+    b"lae]t)\x85\x86\x87d}su",
+    b"ghjpqr\x94cR\x93b",
+)
+"""Framing and stack; numbers and texts; lists, tuples and dictionaries; memory, stand-ins and their state."""
+
+
+_LIBRARY: Any = pickle._Unpickler
+
+
+class _PlainData(pickle._Unpickler):
+    """The library's own unpickler in Python, whose instructions can be chosen one by one."""
+
+    stack: list[Any]
+    dispatch: ClassVar[dict[int, Any]] = {code: _LIBRARY.dispatch[code] for code in b"".join(_INSTRUCTIONS)}
+
+    def _load_setitem(self) -> None:
+        self._check_keys(self.stack[-2:-1])
+        _LIBRARY.load_setitem(self)
+
+    def _load_setitems(self) -> None:
+        self._check_keys(self.stack[::2])
+        _LIBRARY.load_setitems(self)
+
+    def _load_dict(self) -> None:
+        self._check_keys(self.stack[::2])
+        _LIBRARY.load_dict(self)
+
+    def _load_build(self) -> None:
+        if not isinstance(self.stack[-2], _Type | _Array):
+            raise pickle.UnpicklingError(f"a {type(self.stack[-2]).__name__} with a state")
+        _LIBRARY.load_build(self)
+
+    def _check_keys(self, keys: list[Any]) -> None:
+        # A tuple of tuples of … takes as long to look up as its maker likes.
+        if not all(isinstance(key, str | bytes | int) for key in keys):
+            raise pickle.UnpicklingError("a key that is neither text nor number")
+
+    dispatch |= {
+        pickle.SETITEM[0]: _load_setitem,
+        pickle.SETITEMS[0]: _load_setitems,
+        pickle.DICT[0]: _load_dict,
+        pickle.BUILD[0]: _load_build,
+    }
+
     def find_class(self, module: str, name: str) -> Any:
         parts = module.split(".")
         inside_numpy = len(parts) == 3 and parts[0] == "numpy" and parts[1] in ("core", "_core")

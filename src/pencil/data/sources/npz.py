@@ -1,12 +1,12 @@
 """Arrays in one NumPy file: `x` and `y`, with `x_test`, `y_test`, `clean`, `trusted`, `ids`, `class_names` if there."""
 
-import zipfile
 from typing import Any
 
 import numpy as np
 
 from pencil.data.arrays import from_arrays
 from pencil.data.dataset import UNLABELLED, Dataset
+from pencil.data.numpy_files import read_npz
 from pencil.data.request import Request
 from pencil.errors import PencilError, did_you_mean
 
@@ -18,12 +18,7 @@ def read(request: Request) -> Dataset:
     """Read a file that numpy.savez wrote; objects in it are refused, as they could run code."""
     request.check_options("npz", ())
     path = request.existing("npz")
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-    except (ValueError, OSError, EOFError, AttributeError, zipfile.BadZipFile) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise PencilError(f"{path} cannot be read ({reason}); write plain arrays with numpy.savez.") from error
+    arrays = read_npz(path)
     try:
         if not request.labels_needed:
             arrays = _with_labels(arrays)
