@@ -18,7 +18,10 @@ def run(name: str, place: Path) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["own_loop.py", "estimator.py", "hugging_face.py", "lightning_module.py", "tables.py"])
+@pytest.mark.parametrize(
+    "name",
+    ["own_loop.py", "estimator.py", "hugging_face.py", "lightning_module.py", "pretrained_network.py", "tables.py"],
+)
 def test_labels_are_corrected(name: str, tmp_path: Path) -> None:
     output = run(name, tmp_path)
     found = re.findall(r"correct labels: ([\d.]+)% given, ([\d.]+)% after training", output)

@@ -3,7 +3,7 @@
 import importlib
 import inspect
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from torch import nn
 
@@ -11,15 +11,19 @@ from pencil import plugins
 from pencil.errors import PencilError, did_you_mean
 from pencil.types import InputSpec
 
+LIBRARIES = ("timm", "transformers")
+"""Libraries whose networks are named as `timm:NAME`."""
 SMALL_SIDE = 64
 """Images up to this many pixels a side count as small."""
 
 
 def create(name: str, spec: InputSpec, num_classes: int, options: Mapping[str, Any] | None = None) -> nn.Module:
-    """Make the backbone called `name`: a file of this folder, `timm:NAME`, or a user's `file.py:factory`."""
+    """Make the backbone called `name`: a file of this folder, one of a library, or a user's `file.py:factory`."""
     options = options or {}
-    if name.startswith("timm:"):
-        return _from_timm(name.removeprefix("timm:"), spec, num_classes, options)
+    library, colon, own = name.partition(":")
+    if colon and library in LIBRARIES:
+        build: Any = importlib.import_module(f"{__name__}._{library}").build
+        return cast(nn.Module, build(own, spec, num_classes, options))
     build = plugins.find(__name__, name, "build", kind="backbone")
     _check_options(name, build, options)
     network = build(spec, num_classes, **options)
@@ -58,20 +62,3 @@ def _check_type(name: str, option: str, value: Any, default: Any) -> None:
     wanted = type(default)
     if wanted in kinds and type(value) is not wanted and not (wanted is float and type(value) is int):
         raise PencilError(f"the option {option} of the backbone {name} is {value!r}; give {kinds[wanted]}.")
-
-
-def _from_timm(name: str, spec: InputSpec, num_classes: int, options: Mapping[str, Any]) -> nn.Module:
-    if spec.kind != "images":
-        raise PencilError(f"timm:{name} takes images, but these examples are rows; use the backbone mlp.")
-    try:
-        timm = importlib.import_module("timm")
-    except (ImportError, RuntimeError) as error:
-        raise PencilError(
-            f"timm:{name} needs timm, which cannot be imported here ({error}): pip install pencil-labels[vision]"
-        ) from error
-    try:
-        network = timm.create_model(name, num_classes=num_classes, in_chans=spec.shape[0], **options)
-    except Exception as error:
-        raise PencilError(f"timm cannot make {name}: {error}") from error
-    assert isinstance(network, nn.Module)
-    return network

@@ -12,9 +12,21 @@ from torch import Tensor, nn
 from pencil.errors import PencilError
 
 Tensors = Mapping[str, Tensor]
+IN_FOLDER = ("model.safetensors", "pytorch_model.bin")
 
 
-def load(network: nn.Module, file: str, *, classifier: str) -> None:
+def weights_file(place: str) -> Path:
+    """Return a file of weights: the one that is named, or the one in a folder as model hubs lay it out."""
+    folder = Path(place)
+    if not folder.is_dir():
+        return folder
+    found = [folder / name for name in IN_FOLDER if (folder / name).is_file()]
+    if not found:
+        raise PencilError(f"the folder {folder} holds none of {', '.join(IN_FOLDER)}; name the file of weights.")
+    return found[0]
+
+
+def load(network: nn.Module, file: str, *, classifier: str | tuple[str, ...]) -> None:
     """Copy the file's tensors into the network; a classifier of another size keeps its own fresh weights."""
     found = dict(read(Path(file)))
     own = network.state_dict()
@@ -45,11 +57,12 @@ def _first_line(error: Exception) -> str:
     return next(iter(str(error).splitlines()), type(error).__name__)
 
 
-def _classifier(own: Tensors, prefix: str) -> list[str]:
-    return [name for name in own if name.startswith(f"{prefix}.")]
+def _classifier(own: Tensors, prefixes: str | tuple[str, ...]) -> list[str]:
+    each = (prefixes,) if isinstance(prefixes, str) else prefixes
+    return [name for name in own if name.startswith(tuple(f"{prefix}." for prefix in each))]
 
 
-def _check(found: Tensors, own: Tensors, file: str, classifier: str) -> None:
+def _check(found: Tensors, own: Tensors, file: str, classifier: str | tuple[str, ...]) -> None:
     for name, tensor in found.items():
         if name not in own:
             raise PencilError(f"the weights file {file} is for another network: it has {name}, this one has not.")

@@ -43,7 +43,7 @@ def train(
     backbone: Annotated[
         str | None,
         Option(
-            help="Network: a name, timm:NAME or file.py:factory.",
+            help="A name, timm:NAME, transformers:FOLDER, file.py:factory.",
             rich_help_panel=HOW,
             autocompletion=complete.backbones,
         ),

@@ -152,5 +152,5 @@ def _in_classes(given: NDArray[np.int64], names: Sequence[str], classes: Sequenc
 
 
 def _without_weights(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Leave out the file of starting weights: the run's own weights replace them."""
-    return {k: v for k, v in options.items() if k != "weights"}
+    """Leave out what says where starting weights come from: the run's own weights replace them."""
+    return {k: v for k, v in options.items() if k not in ("weights", "pretrained")}
