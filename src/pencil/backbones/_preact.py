@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from itertools import pairwise
 
-import torch
 from torch import Tensor, nn
 
 from pencil.backbones._init import he_initialise
+from pencil.kernels import NormReLU
 
 
 class PreActBlock(nn.Module):
@@ -14,19 +14,23 @@ class PreActBlock(nn.Module):
 
     def __init__(self, inside: int, outside: int, stride: int) -> None:
         super().__init__()
-        self.bn1 = nn.BatchNorm2d(inside)
+        self.bn1 = NormReLU(inside)
         self.conv1 = nn.Conv2d(inside, outside, 3, stride, 1, bias=False)
-        self.bn2 = nn.BatchNorm2d(outside)
+        self.bn2 = NormReLU(outside)
         self.conv2 = nn.Conv2d(outside, outside, 3, 1, 1, bias=False)
         same = stride == 1 and inside == outside
         self.projection = None if same else nn.Conv2d(inside, outside, 1, stride, bias=False)
 
-    def forward(self, x: Tensor) -> Tensor:
-        active = torch.relu(self.bn1(x))
-        # Where the shape changes, the shortcut too starts from the pre-activated input.
-        shortcut = x if self.projection is None else self.projection(active)
-        hidden: Tensor = self.conv2(torch.relu(self.bn2(self.conv1(active))))
-        return hidden + shortcut
+    def forward(self, x: Tensor, moments: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
+        """Return the output, and its moments where the last convolution took them along."""
+        if self.projection is None:
+            hidden, inner, shortcut = self.bn1.then(self.conv1, x, moments, besides=True)
+        else:
+            # Where the shape changes, the shortcut too starts from the pre-activated input.
+            active = self.bn1(x, moments=moments)
+            hidden, inner, shortcut = self.conv1(active), None, self.projection(active)
+        out, outer, _ = self.bn2.then(self.conv2, hidden, inner, added=shortcut)
+        return out, outer
 
 
 class PreActResNet(nn.Module):
@@ -37,17 +41,21 @@ class PreActResNet(nn.Module):
         self.stem = nn.Conv2d(channels, widths[0], 3, 1, 1, bias=False)
         stages = [_stage(widths[0], widths[0], blocks[0], stride=1)]
         stages += [_stage(a, b, n, stride=2) for (a, b), n in zip(pairwise(widths), blocks[1:], strict=True)]
-        self.stages = nn.Sequential(*stages)
-        self.norm = nn.BatchNorm2d(widths[-1])
+        self.stages = nn.ModuleList(stages)
+        self.norm = NormReLU(widths[-1])
         self.classifier = nn.Linear(widths[-1], num_classes)
         he_initialise(self)
 
     def forward(self, x: Tensor) -> Tensor:
-        features = torch.relu(self.norm(self.stages(self.stem(x))))
+        hidden, moments = self.stem(x), None
+        for stage in self.stages:
+            for block in stage.children():
+                hidden, moments = block(hidden, moments)
+        features = self.norm(hidden, moments=moments)
         logits: Tensor = self.classifier(features.mean(dim=(2, 3)))
         return logits
 
 
-def _stage(inside: int, outside: int, blocks: int, *, stride: int) -> nn.Sequential:
+def _stage(inside: int, outside: int, blocks: int, *, stride: int) -> nn.ModuleList:
     rest = (PreActBlock(outside, outside, 1) for _ in range(blocks - 1))
-    return nn.Sequential(PreActBlock(inside, outside, stride), *rest)
+    return nn.ModuleList([PreActBlock(inside, outside, stride), *rest])

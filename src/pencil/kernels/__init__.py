@@ -1,0 +1,5 @@
+"""Kernels for what torch and its compiler leave slow; each computes the same as plain torch, and falls back to it."""
+
+from pencil.kernels.norm import NormReLU
+
+__all__ = ["NormReLU"]

@@ -1,0 +1,74 @@
+"""GPU kernel of the gradient of a 3×3 convolution's weights.
+
+A program reads each output gradient once for the three taps of a row of the kernel; splits of the rows are added up in
+a fixed order.
+"""
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+PLANS = {
+    16: {"rows": 64, "programs": 396, "stages": 2},
+    32: {"rows": 64, "programs": 396, "stages": 2},
+    64: {"rows": 64, "programs": 198, "stages": 3},
+}
+"""Rows at a time, programs and stages by the wider side's channels: what ran fastest on an H200."""
+
+
+@triton.jit
+def _wgrad_kernel(
+    active, grad, partial, M, H, W,
+    INSIDE: tl.constexpr, OUTSIDE: tl.constexpr, ROWS: tl.constexpr, STEPS: tl.constexpr,
+):  # fmt: skip
+    """partial[split, o, tap, i] = Σ over this split's rows of grad[row, o] · active[row shifted by tap, i]."""
+    split, down = tl.program_id(0), tl.program_id(1)
+    o, i = tl.arange(0, OUTSIDE), tl.arange(0, INSIDE)
+    left = tl.zeros((OUTSIDE, INSIDE), tl.float32)
+    middle = tl.zeros((OUTSIDE, INSIDE), tl.float32)
+    right = tl.zeros((OUTSIDE, INSIDE), tl.float32)
+    for step in range(STEPS):
+        row = (split * STEPS + step) * ROWS + tl.arange(0, ROWS)
+        column, line = row % W, (row // W) % H + down - 1
+        there = row < M
+        seen = there & (line >= 0) & (line < H)
+        at = active + (row + (down - 1) * W)[:, None] * INSIDE + i[None, :]
+        gradient = tl.load(grad + row[:, None] * OUTSIDE + o[None, :], mask=there[:, None], other=0.0)
+        turned = tl.trans(gradient)
+        left = tl.dot(turned, tl.load(at - INSIDE, mask=(seen & (column > 0))[:, None], other=0.0), left)
+        middle = tl.dot(turned, tl.load(at, mask=seen[:, None], other=0.0), middle)
+        right = tl.dot(turned, tl.load(at + INSIDE, mask=(seen & (column + 1 < W))[:, None], other=0.0), right)
+    out = partial + split * (OUTSIDE * 9 * INSIDE) + o[:, None] * (9 * INSIDE) + down * 3 * INSIDE + i[None, :]
+    tl.store(out, left)
+    tl.store(out + INSIDE, middle)
+    tl.store(out + 2 * INSIDE, right)
+
+
+@triton.jit
+def _add_kernel(partial, out, TOTAL, SPLITS, PADDED: tl.constexpr, SIZE: tl.constexpr):
+    at, split = tl.program_id(0) * SIZE + tl.arange(0, SIZE), tl.arange(0, PADDED)
+    there = (split < SPLITS)[:, None] & (at < TOTAL)[None, :]
+    values = tl.load(partial + split[:, None] * TOTAL + at[None, :], mask=there, other=0.0)
+    tl.store(out + at, tl.sum(values, 0).to(out.dtype.element_ty), mask=at < TOTAL)
+
+
+def weight_gradient(grad: Tensor, active: Tensor) -> Tensor:
+    """Return ∂kernel [O, C, 3, 3], channels last, of a convolution of stride 1."""
+    batch, inside, height, width = active.shape
+    outside, total = grad.shape[1], batch * height * width
+    plan = PLANS[max(inside, outside)]
+    rows = plan["rows"]
+    steps = triton.cdiv(triton.cdiv(total, rows), plan["programs"] // 3)
+    splits = triton.cdiv(total, rows * steps)
+    size = outside * 9 * inside
+    partial = torch.empty(splits, size, dtype=torch.float32, device=grad.device)
+    _wgrad_kernel[(splits, 3)](
+        active, grad, partial, total, height, width,
+        INSIDE=inside, OUTSIDE=outside, ROWS=rows, STEPS=steps, num_warps=4, num_stages=plan["stages"],
+    )  # fmt: skip
+    out = torch.empty((outside, inside, 3, 3), dtype=grad.dtype, device=grad.device, memory_format=torch.channels_last)
+    _add_kernel[(triton.cdiv(size, 64),)](
+        partial, out, size, splits, PADDED=triton.next_power_of_2(splits), SIZE=64, num_warps=4
+    )
+    return out
