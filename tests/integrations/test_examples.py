@@ -37,6 +37,11 @@ def test_an_exported_network_is_used_without_pencil(tmp_path: Path) -> None:
     assert found and float(found[1]) > 70
 
 
+@pytest.mark.slow
+def test_a_run_is_watched(tmp_path: Path) -> None:
+    assert "1 file for TensorBoard; held-out accuracy after 8 epochs" in run("watch.py", tmp_path)
+
+
 def test_the_loop_itself_takes_ten_lines() -> None:
     source = (EXAMPLES / "own_loop.py").read_text(encoding="utf-8")
     loop = source[source.index("model = ") : source.index("before, after")].strip()

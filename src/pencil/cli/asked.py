@@ -45,6 +45,11 @@ def epoch_counts(text: str | None) -> list[int] | None:
     return counts
 
 
+def names(text: str | None) -> list[str]:
+    """Read "tensorboard,csv": several names."""
+    return [part.strip() for part in (text or "").split(",") if part.strip()]
+
+
 def tidy(source: str | None) -> str | None:
     """Write a path in one way, so that `photos` and `photos/` are the same data."""
     return str(Path(source)) if source and Path(source).exists() else source

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from pencil.cli import complete
-from pencil.cli.asked import document, epoch_counts, tidy
+from pencil.cli.asked import document, epoch_counts, names, tidy
 from pencil.cli.failure import Terminated, guarded, one_line
 from pencil.errors import PencilError
 
@@ -77,6 +77,9 @@ def train(
     dry_run: Annotated[
         bool, Option("--dry-run", help="Say what would be done and how long it takes.", rich_help_panel=SHOWN)
     ] = False,
+    watch: Annotated[
+        str | None, Option(help="Figures also to: tensorboard, csv, wandb.", rich_help_panel=SHOWN)
+    ] = None,
     quiet: Annotated[bool, Option("--quiet", "-q", help="Show nothing.", rich_help_panel=SHOWN)] = False,
     as_json: Annotated[bool, Option("--json", help="End with result.json on stdout.", rich_help_panel=SHOWN)] = False,
 ) -> None:
@@ -109,7 +112,7 @@ def train(
         describe(tidy(source), asked, epochs=lengths, as_json=as_json, **where)
         return
     how: dict[str, Any] = dict(epochs=lengths, resume=resume, start_from=start_from, download=download)
-    how |= dict(quiet=quiet, as_json=as_json)
+    how |= dict(quiet=quiet, as_json=as_json, watch=names(watch))
     if out is not None or resume:
         _fit(tidy(source), asked, out, **how)
         return
@@ -120,11 +123,19 @@ def train(
 
 
 def _fit(
-    source: str | None, asked: dict[str, Any], out: Path | None, *, quiet: bool, as_json: bool, **how: Any
+    source: str | None,
+    asked: dict[str, Any],
+    out: Path | None,
+    *,
+    quiet: bool,
+    as_json: bool,
+    watch: list[str],
+    **how: Any,
 ) -> None:
     from pencil.cli.display import display
     from pencil.cli.report import add_report
     from pencil.cli.summary import print_summary
+    from pencil.integrations.watch import watching
     from pencil.run import fit
     from pencil.run.fit import Interrupted
     from pencil.runtime import is_leader
@@ -133,7 +144,7 @@ def _fit(
         raise PencilError("--resume needs the run's folder; give it with --out.")
     quiet, as_json = quiet or not is_leader(), as_json and is_leader()
     try:
-        with display(quiet=quiet) as progress:
+        with display(quiet=quiet) as shown, watching(watch, out, shown) as progress:
             result = fit(source, out=out, settings=asked, progress=progress, **how)
     except Interrupted as stopped:
         one_line(str(stopped))
