@@ -78,5 +78,7 @@ class Phase:
     """Start from newly initialised weights and empty momentum."""
     from_best: bool = False
     """Start from the weights of the best epoch so far, by the noisy held-out labels."""
+    mixed: bool = True
+    """Whether examples are mixed in this phase, where they are mixed at all."""
     track_predictions: bool = False
     """Average each example's prediction over this phase, as evidence for label quality."""

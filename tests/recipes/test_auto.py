@@ -19,7 +19,9 @@ def test_a_contradicted_label_has_time_to_flip(examples: int, classes: int) -> N
     # Both ends of the gap K move by η an epoch while the label is sure.
     travelled = 2 * sum(labels.label_step.at(epoch + 0.5, labels.epochs) for epoch in range(labels.epochs))
     assert travelled > method.label_scale
-    assert method.anchor < 2, "a < 2m: a confident network can flip a label in the code form"
+    # a_i = anchor · P(right) < 2m: a sure network can flip a label that is not sure to be right.
+    assert method.anchor <= 2
+    assert method.options.by_clean_probability
     assert method.loss_scale == 1, "weight decay means the same for any number of classes"
 
 

@@ -1,5 +1,6 @@
 """What the user asked for on the command line, as one settings document; what was not given is not in it."""
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,17 @@ def epoch_counts(text: str | None) -> list[int] | None:
     if min(counts) < 0 or not any(counts):
         raise PencilError(f'--epochs is "{text}"; give whole numbers, one for each phase, e.g. 20,50,20.')
     return counts
+
+
+def budget_seconds(text: str | None) -> float | None:
+    """Read "90s", "10m", "1h30m" or plain seconds."""
+    if text is None:
+        return None
+    found = re.fullmatch(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s?)?", text.strip())
+    hours, minutes, seconds = (int(part or 0) for part in found.groups()) if found else (0, 0, 0)
+    if not (total := 3600 * hours + 60 * minutes + seconds):
+        raise PencilError(f'--budget is "{text}"; give a time such as 90s, 10m or 1h30m.')
+    return float(total)
 
 
 def names(text: str | None) -> list[str]:

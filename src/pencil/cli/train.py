@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from pencil.cli import complete
-from pencil.cli.asked import document, epoch_counts, names, tidy
+from pencil.cli.asked import budget_seconds, document, epoch_counts, names, tidy
 from pencil.cli.failure import Terminated, guarded, one_line
 from pencil.errors import PencilError
 
@@ -57,6 +57,9 @@ def train(
         ),
     ] = None,
     epochs: Annotated[str | None, Option(help="One number a phase: 20,50,20", rich_help_panel=HOW)] = None,
+    budget: Annotated[
+        str | None, Option(help="Time to train, instead of epochs: 90s, 10m, 1h30m", rich_help_panel=HOW)
+    ] = None,
     seed: Annotated[int | None, Option(help="Decides everything random (0).", min=0, rich_help_panel=HOW)] = None,
     config: Annotated[
         Path | None, Option(help="Settings file, e.g. another run's config.toml.", rich_help_panel=HOW)
@@ -103,6 +106,8 @@ def train(
     lengths = epoch_counts(epochs)
     if source is None and not resume and start_from is None and not asked.get("data", {}).get("source"):
         raise PencilError("no data is named; give a folder, a file or a source, e.g. pencil train digits --out run.")
+    if dry_run and budget:
+        raise PencilError("--dry-run describes the usual lengths and how long they take; leave --budget out.")
     if dry_run and resume:
         raise PencilError("--dry-run describes a new run; leave --resume out.")
     if dry_run:
@@ -111,7 +116,9 @@ def train(
         where: dict[str, Any] = dict(out=out, start_from=start_from, download=download)
         describe(tidy(source), asked, epochs=lengths, as_json=as_json, **where)
         return
-    how: dict[str, Any] = dict(epochs=lengths, resume=resume, start_from=start_from, download=download)
+    how: dict[str, Any] = dict(
+        epochs=lengths, budget=budget_seconds(budget), resume=resume, start_from=start_from, download=download
+    )
     how |= dict(quiet=quiet, as_json=as_json, watch=names(watch))
     if out is not None or resume:
         _fit(tidy(source), asked, out, **how)

@@ -57,6 +57,8 @@ class TeachingSettings:
     """Epochs over which weights are averaged; the average moves labels and is the run's network. 0 keeps none."""
     views: int = 1
     """Augmented views of an example whose averaged prediction moves its label, 1 or 2; images only."""
+    guard: bool = False
+    """Go back to the last good labels where moving them does harm, and move them more slowly from there."""
     mixup: float = 0.0
     """Inputs and labels are mixed with another example's, whose share is drawn from 0 to mixup/2; 1 is usual."""
 

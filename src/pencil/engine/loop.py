@@ -128,6 +128,7 @@ class Engine:
         unite(self.state, self.processes)
         self._settle_buffers(listener)
         record = self._measure(phase, phase_epoch)
+        self._watch(phase, record, listener)
         elapsed = time.perf_counter() - started
         self.seconds += elapsed
         self.epoch += 1
@@ -176,6 +177,8 @@ class Engine:
         clock.order[: len(mine)].copy_(mine)
         clock.epoch.fill_(self.epoch)
         clock.rates.copy_(rates(phase, phase_epoch, len(batches)))
+        if self.state.guard:
+            clock.rates[1] *= self.state.guard.pace
         self.state.model.train()
         done = int(clock.step.item())
         clock.position.fill_(sum(len(batch) for batch in batches[:done]))
@@ -227,6 +230,25 @@ class Engine:
                 record["held_out_loss"] = mean_loss(logits_NC, watched.labels)
         self.state.keep_best(self._score(record))
         return record
+
+    def _watch(self, phase: Phase, record: EpochRecord, listener: Listener) -> None:
+        """Go back to the last good state where an epoch of moving labels has done harm."""
+        guard, state = self.state.guard, self.state
+        if guard is None:
+            return
+        held_out = self.watched.get("held_out")
+        harm = ""
+        if phase.rule.moves:
+            labels_C = state.meters.labels
+            given_N = state.table.columns["given"]
+            given_C = torch.bincount(given_N[given_N >= 0], minlength=len(labels_C))
+            harm = guard.judge(record, 0 if held_out is None else len(held_out.labels), labels_C, given_C)
+        if not harm:
+            guard.keep(state.learning(), record, moved=phase.rule.moves)
+            return
+        guard.go_back(state.learning())
+        record["went_back"] = harm
+        listener.note(f"epoch {self.epoch + 1}: {harm}; labels and network go back, labels now move more slowly.")
 
     def _score(self, record: EpochRecord) -> float:
         """Return how good the weights are by the held-out labels; without any the latest weights count as the best."""

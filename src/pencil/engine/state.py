@@ -12,10 +12,11 @@ from torch import Tensor, nn
 
 from pencil.config import OptimizerSettings, TeachingSettings
 from pencil.engine.average import Average
+from pencil.engine.guard import Guard
 from pencil.engine.meters import Meters
 from pencil.errors import PencilError
 from pencil.methods import Method
-from pencil.table import ExampleTable
+from pencil.table import ExampleTable, MappedTable
 
 
 class Clock:
@@ -60,6 +61,7 @@ class State:
     best: dict[str, Tensor] = field(init=False)
     """The weights that did best on the held-out labels, and how well; empty where the method asks for none."""
     average: Average | None = field(init=False)
+    guard: Guard | None = field(init=False)
 
     def __post_init__(self) -> None:
         self.clock = Clock(self.device, len(self.table), self.steps)
@@ -73,6 +75,9 @@ class State:
             self.best["score"] = torch.full((), -inf, dtype=torch.float64, device=self.device)
         epochs = self.teaching.average_epochs
         self.average = Average(self.model, epochs * self.steps) if epochs else None
+        # Labels in a file cannot be copied aside each epoch.
+        guarded = self.teaching.guard and not isinstance(self.table, MappedTable)
+        self.guard = Guard(self.learning()) if guarded else None
 
     @property
     def network(self) -> nn.Module:
@@ -149,16 +154,22 @@ class State:
                 self.average.network.get_buffer(name).copy_(self.spare[name])
         return bool(spoiled)
 
-    def tensors(self) -> dict[str, Tensor]:
-        """Return every tensor of the state by name."""
+    def learning(self) -> dict[str, Tensor]:
+        """Return the tensors by name that training moves from step to step: weights, momentum and labels."""
         named = {f"model.{k}": v for k, v in self.model.state_dict().items()}
         named |= {f"method.{k}": v for k, v in self.method.state_dict().items()}
-        named |= {f"best.{k}": v for k, v in self.best.items()}
         named |= {f"average.{k}": v for k, v in (self.average.tensors() if self.average else {}).items()}
         named |= {f"table.{k}": v for k, v in self.table.state().items()}
         for number, parameter in enumerate(self.optimizer.param_groups[0]["params"]):
             for key, value in self.optimizer.state[parameter].items():
                 named[f"optimizer.{number}.{key}"] = value
+        return named
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Return every tensor of the state by name."""
+        named = self.learning()
+        named |= {f"best.{k}": v for k, v in self.best.items()}
+        named |= {f"guard.{k}": v for k, v in (self.guard.tensors() if self.guard else {}).items()}
         named["clock.position"], named["clock.step"] = self.clock.position, self.clock.step
         named["meters"], named["meters.labels"] = self.meters.sums, self.meters.labels
         named |= {f"spare.{k}": v for k, v in self.spare.items()}
@@ -176,6 +187,9 @@ class State:
         """Take over a checkpoint, in place."""
         saved = {k: torch.from_numpy(np.array(v)) for k, v in arrays.items()}
         self.table.load({k.removeprefix("table."): v for k, v in saved.items() if k.startswith("table.")})
+        if self.guard:
+            kept = {k.removeprefix("guard.good."): v for k, v in saved.items() if k.startswith("guard.good.")}
+            self.guard.good = {k: v.to(self.device) for k, v in kept.items()}
         for name, here in self.tensors().items():
             if name not in saved or saved[name].shape != here.shape:
                 raise PencilError(

@@ -240,7 +240,7 @@ class Step:
 
     def _partner_share(self, index_B: Tensor) -> Tensor | None:
         mixup = self.state.teaching.mixup
-        if not mixup:
+        if not mixup or not self.phase.mixed:
             return None
         return draw(self.seed, self.state.clock.epoch, index_B, MIXING).to(self.precision.dtype) * (mixup / 2**33)
 

@@ -4,7 +4,6 @@ import copy
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from pencil.engine import predict
 from pencil.errors import PencilError
 from pencil.estimator.progress import Lines
 from pencil.results.distributions import spread
+from pencil.run.budget import shared
 from pencil.run.build import build_engine, choose_machine
 from pencil.run.outcome import label_rows, summarise
 from pencil.run.plan import Plan, plan
@@ -67,12 +67,6 @@ def _plan(dataset: Dataset, asked: Document, epochs: int | Sequence[int] | None)
     usual = plan(dataset, asked)
     lengths = shared(int(epochs), [phase.epochs for phase in usual.phases])
     return plan(dataset, merge(_steps(usual, lengths), asked), epochs=lengths)
-
-
-def shared(total: int, lengths: Sequence[int]) -> list[int]:
-    """Share a number of epochs among phases in proportion to their usual lengths."""
-    ends = [round(total * end / max(sum(lengths), 1)) for end in accumulate(lengths)]
-    return [end - start for start, end in zip([0, *ends], ends, strict=False)]
 
 
 def _steps(usual: Plan, lengths: Sequence[int]) -> Document:

@@ -47,6 +47,8 @@ class Options:
     """Divide the network's loss by c in the last two phases, as the paper does."""
     from_best: bool = False
     """Begin label learning with the weights of the epoch that had the lowest loss on the noisy held-out labels."""
+    mix_tuning: bool = True
+    """Mix examples in fine-tuning too, where teaching.mixup mixes them."""
     by_clean_probability: bool = False
     """Anchor each label by the probability that it is right, and learn from it as far as it is believed."""
 
@@ -96,15 +98,21 @@ class Pencil(Method):
                 from_best=self.options.from_best,
                 track_predictions=True,
             ),
-            Phase("tuning", tuning.epochs, tuning.lr, Fixed()),
+            Phase("tuning", tuning.epochs, tuning.lr, Fixed(), mixed=self.options.mix_tuning),
         )
 
     def before_epoch(self, view: TrainingView, phase: Phase) -> None:
-        held_out = view.held_out() if self.transition is not None and phase.name == "labels" else None
-        if held_out is not None and self.transition is not None and self.temperature is not None:
-            transition, temperature = fit_noise(*held_out)
-            self.transition.copy_(transition)
-            self.temperature.copy_(temperature)
+        if self.transition is None or self.temperature is None or phase.name != "labels":
+            return
+        known = view.held_out()
+        if known is None:
+            # Training labels have to do, as long as none has been learned by heart.
+            if view.phase_epoch:
+                return
+            known = view.predict().log(), view.columns["given"]
+        transition, temperature = fit_noise(*known)
+        self.transition.copy_(transition)
+        self.temperature.copy_(temperature)
 
     def loss(self, batch: Batch) -> Terms:
         """The loss of each phase, times c: KL + a·L_o + β·H; the network's share is divided by c again."""

@@ -1,8 +1,10 @@
 """The default: settings that need no knowledge of the noise and mean the same on any data.
 
 Everything is scale-free: the label step η and the anchor a do not depend on batch size or class count, and the
-network's loss is not divided by the number of classes. A label that the network confidently contradicts flips
-after about K/(2η) ≈ 8 epochs; η falls to zero over the phase, so that late mistakes do less and less.
+network's loss is not divided by the number of classes. Nothing is known of the noise: how likely each label is right
+is estimated on the noisy held-out labels, and a_i = 2·P(right) lets a label flip to class j where the averaged
+network believes j more than the given class by more than P(right). It then flips after about K/(2η) = 2 epochs,
+before the network can learn it by heart; η falls to zero over the phase, so that late mistakes do less and less.
 """
 
 import math
@@ -12,7 +14,8 @@ from pencil.recipes.facts import Facts
 
 EPOCHS = (20, 40, 20)
 RATE = 0.05
-LABEL_STEP = 0.6
+LABEL_STEP = 2.5
+TEACHING = {"average_epochs": 1.0, "mixup": 1.0, "guard": True}
 
 # Phase: its share of the epochs, and whether the rate falls to zero over it.
 SHARES: dict[str, dict[str, tuple[int, bool]]] = {
@@ -28,11 +31,12 @@ def recipe(method: str, facts: Facts) -> dict[str, Any]:
     """Return the default settings for a method on data of this size."""
     epochs = _epochs(facts)
     settings: dict[str, Any] = {
-        "optimizer": {"batch_size": 64 if facts.num_examples < 10_000 else 128, "momentum": 0.9, "weight_decay": 5e-4}
+        "optimizer": {"batch_size": _batch_size(facts.num_examples), "momentum": 0.9, "weight_decay": 5e-4}
     }
     if method != "pencil":
         return settings | _other(method, facts.phase_names, sum(epochs))
     return settings | {
+        "teaching": TEACHING,
         "phases": {
             "backbone": {"epochs": epochs[0], "lr": str(RATE)},
             "labels": {"epochs": epochs[1], "lr": str(RATE)},
@@ -40,11 +44,17 @@ def recipe(method: str, facts: Facts) -> dict[str, Any]:
         },
         "options": {
             "compatibility": "code",
-            "anchor": 0.5,
-            "entropy_weight": 0.4,
+            # Mixed labels have two classes, which only the mass-covering divergence learns as such.
+            "classification": "classic",
+            "anchor": 2.0,
+            "entropy_weight": 0.0,
             "label_step": f"{LABEL_STEP} -> 0",
             "init_scale": 0.0,
             "divide_by_classes": False,
+            "from_best": True,
+            "by_clean_probability": True,
+            # By then labels are as right as they get: the network may learn them as sharply as plain training would.
+            "mix_tuning": False,
         },
     }
 
@@ -59,6 +69,11 @@ def _other(method: str, names: tuple[str, ...], epochs: int) -> dict[str, Any]:
         for (name, (_, falls)), start, end in zip(parts.items(), ends, ends[1:], strict=False)
     }
     return {"phases": phases, **({"options": OPTIONS[method]} if method in OPTIONS else {})}
+
+
+def _batch_size(examples: int) -> int:
+    """Return about a twentieth of the examples: small data needs steps more than it needs full batches."""
+    return int(2 ** min(max(round(math.log2(max(examples, 1) / 20)), 4), 7))
 
 
 def _epochs(facts: Facts) -> tuple[int, int, int]:

@@ -14,6 +14,7 @@ from pencil.results.atomic import write_atomic
 from pencil.results.checkpoint_store import CheckpointStore
 from pencil.results.folder import RunFolder
 from pencil.results.history import History
+from pencil.run.budget import lengths_for
 from pencil.run.build import Machine, build_engine, choose_machine
 from pencil.run.inherit import open_parent, plan_from
 from pencil.run.outcome import write_description, write_outcome
@@ -42,6 +43,7 @@ def fit(
     out: str | Path | None = None,
     settings: Document | None = None,
     epochs: Sequence[int] | None = None,
+    budget: float | None = None,
     resume: bool = False,
     start_from: str | Path | None = None,
     download: bool = False,
@@ -55,12 +57,14 @@ def fit(
     `pencil.data.Dataset`. `settings` is a nested dictionary in the shape of config.toml; method, recipe, backbone,
     seed, noise, device and precision can be given by name. With `resume` the run in `out` goes on. `start_from` is a
     finished run: the new one begins with its settings, weights and learned labels, and what people decided in review
-    is locked.
+    is locked. `budget` is the time training may take, in seconds: phases get longer or shorter in proportion.
     """
     if labels is not None:
         source = (source, labels)
     asked = merge(settings or {}, _named(named))
     progress = progress or Silent()
+    if budget is not None and (resume or epochs is not None):
+        raise PencilError("--budget chooses the lengths of the phases; leave --epochs and --resume out.")
     if resume and start_from is not None:
         raise PencilError("--from starts a new run and --resume goes on with one; give one of them.")
     if resume:
@@ -73,6 +77,10 @@ def fit(
     planned = plan if parent is None else partial(plan_from, parent)
     prepared = planned(source, asked, epochs=epochs, download=download, cache_dir=cache_dir)
     machine = choose_machine(prepared.settings.hardware)
+    if budget is not None:
+        lengths = lengths_for(prepared, machine, budget)
+        progress.note(f"epochs of the phases in {budget:g} seconds: {', '.join(map(str, lengths))}.")
+        prepared = planned(source, asked, epochs=lengths, download=download, cache_dir=cache_dir)
     prepared.new_network()  # A network that cannot be made must fail before anything is written.
     start = None if parent is None else read_start(parent, prepared)
     if not machine.processes.leads:

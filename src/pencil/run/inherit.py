@@ -48,7 +48,7 @@ def _saved(parent: Run, asked: Document) -> Document:
     saved: Document = to_document(from_document(read_toml(parent.folder.config)))
     if any(asked.get(key) not in (None, "", saved.get(key)) for key in ("method", "recipe")):
         # Another method or recipe has phases, options and rates of its own.
-        saved = {k: v for k, v in saved.items() if k not in ("options", "phases", "optimizer", "recipe")}
+        saved = {k: v for k, v in saved.items() if k not in ("options", "phases", "optimizer", "teaching", "recipe")}
     # The parent's weights replace those that it began with, whose file need not be there any more.
     options = {k: v for k, v in saved.get("backbone_options", {}).items() if k != "weights"}
     return {**saved, "backbone_options": options}

@@ -1,0 +1,69 @@
+"""Watches labels that move: where they start to do harm, they go back to the last good table and move more slowly.
+
+Nothing here knows the truth. The signs are the network's accuracy on the noisy held-out labels, its agreement with
+the labels it learns, and the shares of the classes among them.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+SURE = 3.0
+"""Standard errors by which held-out accuracy must fall before it counts as harm."""
+AGREEMENT_KEPT = 2 / 3
+"""Share of the best agreement between network and labels below which the two have come apart."""
+CLASS_KEPT = 1 / 4
+"""Share of its given examples below which a class counts as collapsing; noise alone shifts classes less."""
+SLOWER = 1 / 4
+"""What the label step is multiplied by after each return."""
+
+
+class Guard:
+    """The last good state of what learns, and what it was judged by."""
+
+    def __init__(self, learning: Mapping[str, Tensor]) -> None:
+        device = next(iter(learning.values())).device
+        self.good = {name: value.detach().clone() for name, value in learning.items()}
+        self.highest = torch.zeros(2, dtype=torch.float64, device=device)
+        """The best held-out accuracy, and the best agreement, in percent."""
+        self.pace = torch.ones((), dtype=torch.float64, device=device)
+        """What the label step is multiplied by."""
+
+    def judge(self, record: Mapping[str, Any], held_out: int, labels_C: Tensor, given_C: Tensor) -> str:
+        """Return what is wrong after an epoch in which labels moved; nothing where all is well."""
+        best, agreeing = self.highest.tolist()
+        accuracy = record.get("held_out_accuracy", 0.0)
+        error = 100 * math.sqrt(best / 100 * (1 - best / 100) / max(held_out, 1))
+        if held_out and accuracy < best - SURE * error:
+            return f"accuracy on the held-out labels fell from {best:.1f}% to {accuracy:.1f}%"
+        if record["agreement"] < AGREEMENT_KEPT * agreeing:
+            return f"the network agrees with {record['agreement']:.1f}% of the labels, after {agreeing:.1f}%"
+        # Classes of a few examples come and go.
+        least_C = CLASS_KEPT * (given_C - given_C.sqrt())
+        fewer = (labels_C < least_C).nonzero().flatten().tolist()
+        if fewer:
+            return f"class {fewer[0]} is down to {int(labels_C[fewer[0]]):,} of {int(given_C[fewer[0]]):,} examples"
+        return ""
+
+    def keep(self, learning: Mapping[str, Tensor], record: Mapping[str, Any], *, moved: bool) -> None:
+        """Take the state of now as a good one."""
+        for name, value in learning.items():
+            if name in self.good:
+                self.good[name].copy_(value)
+            else:
+                self.good[name] = value.detach().clone()
+        self.highest[0].clamp_(min=record.get("held_out_accuracy", 0.0))
+        self.highest[1].clamp_(min=record["agreement"] if moved else 0.0)
+
+    def go_back(self, learning: Mapping[str, Tensor]) -> None:
+        """Put the last good state back, in place, and slow the labels down."""
+        for name, value in self.good.items():
+            learning[name].data.copy_(value)
+        self.pace.mul_(SLOWER)
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Return all that a checkpoint needs."""
+        return {"highest": self.highest, "pace": self.pace, **{f"good.{k}": v for k, v in self.good.items()}}

@@ -1,0 +1,34 @@
+"""Fits the lengths of a run's phases into the time there is."""
+
+from collections.abc import Sequence
+from itertools import accumulate
+
+from pencil.errors import PencilError
+from pencil.run.build import Machine
+from pencil.run.estimate import estimate_seconds
+from pencil.run.plan import Plan
+
+MOST = 5
+"""How many times as long as usual a run may become: beyond that epochs bring next to nothing."""
+
+
+def lengths_for(plan: Plan, machine: Machine, seconds: float) -> list[int]:
+    """Return the epochs of each phase with which a planned run takes about so long, as measured on this machine."""
+    if seconds <= 0:
+        raise PencilError(f"the budget is {seconds:g} seconds; give more than 0.")
+    if machine.processes.count > 1:
+        raise PencilError("--budget is for one process; give several the lengths of their phases with --epochs.")
+    usual = [phase.epochs for phase in plan.phases]
+    total = int(seconds / (estimate_seconds(plan, machine) / max(sum(usual), 1)))
+    if total < len(usual):
+        raise PencilError(
+            f"{seconds:g} seconds are enough for {total} epochs on this machine, and the {len(usual)} phases need at"
+            " least one each; give a longer --budget, a smaller --backbone or fewer examples."
+        )
+    return [max(1, length) for length in shared(min(total, MOST * sum(usual)), usual)]
+
+
+def shared(total: int, lengths: Sequence[int]) -> list[int]:
+    """Share a number of epochs among phases in proportion to their usual lengths."""
+    ends = [round(total * end / max(sum(lengths), 1)) for end in accumulate(lengths)]
+    return [end - start for start, end in zip([0, *ends], ends, strict=False)]

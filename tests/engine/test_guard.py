@@ -1,0 +1,130 @@
+"""The collapse guard: what it takes for harm, and a run that it saves."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from sklearn.datasets import load_digits
+from torch import Tensor
+
+from pencil.data import from_arrays
+from pencil.engine import Engine, Listener, Stopped
+from pencil.engine.guard import SLOWER, Guard
+from pencil.run.build import build_engine, choose_machine
+from pencil.run.plan import plan
+
+GIVEN = torch.tensor([100, 100])
+
+
+def guard(accuracy: float = 60.0, agreement: float = 90.0) -> Guard:
+    made = Guard({"x": torch.zeros(1)})
+    made.keep({"x": torch.ones(1)}, {"held_out_accuracy": accuracy, "agreement": agreement}, moved=True)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("accuracy", "agreement", "labels", "says"),
+    [
+        # Of 2,400 labels at 60% one standard error is 1 point.
+        (57.1, 90.0, [100, 100], ""),
+        (56.9, 90.0, [100, 100], "accuracy on the held-out labels fell from 60.0% to 56.9%"),
+        (60.0, 61.0, [100, 100], ""),
+        (60.0, 59.0, [100, 100], "agrees with 59.0% of the labels, after 90.0%"),
+        (60.0, 90.0, [177, 23], ""),
+        (60.0, 90.0, [178, 22], "class 1 is down to 22 of 100"),
+    ],
+)
+def test_harm_is_a_fall_beyond_chance(accuracy: float, agreement: float, labels: list[int], says: str) -> None:
+    record = {"held_out_accuracy": accuracy, "agreement": agreement}
+    found = guard().judge(record, 2_400, torch.tensor(labels), GIVEN)
+    assert says in found if says else not found
+
+
+def test_without_held_out_labels_the_other_signs_count() -> None:
+    assert not guard(accuracy=0.0).judge({"agreement": 90.0}, 0, GIVEN, GIVEN)
+    assert "class 0" in guard(accuracy=0.0).judge({"agreement": 90.0}, 0, torch.tensor([0, 200]), GIVEN)
+
+
+def test_going_back_restores_and_slows_down() -> None:
+    made, value = guard(), torch.full((1,), 7.0)
+    made.go_back({"x": value})
+    assert value.item() == 1
+    assert made.pace.item() == SLOWER
+
+
+class Watcher(Listener):
+    def __init__(self, stop_after: int = 10**9) -> None:
+        self.records: list[dict[str, Any]] = []
+        self.notes: list[str] = []
+        self.left = stop_after
+        self.saved: Any = None
+
+    def stepped(self, epoch: int, step: int, steps: int) -> None:
+        self.left -= 1
+
+    def epoch_done(self, record: dict[str, Any]) -> None:
+        self.records.append(record)
+
+    def save(self, tensors: Any, meta: Any) -> None:
+        self.saved = {k: np.array(v) for k, v in tensors.items()}, dict(meta)
+
+    def stop_requested(self) -> bool:
+        return self.left <= 0
+
+    def note(self, line: str) -> None:
+        self.notes.append(line)
+
+
+def hasty(*, guarded: bool, epochs: tuple[int, int, int] = (4, 14, 1)) -> Engine:
+    """Label steps so large that labels follow each other into a few classes."""
+    loaded, rng = load_digits(), np.random.default_rng(77)
+    order = rng.permutation(1797)
+    x, truth = (loaded.data[order] / 16).astype(np.float32), loaded.target[order].astype(np.int64)
+    wrong = rng.random(1437) < 0.3
+    given = np.where(wrong, rng.integers(0, 10, 1437), truth[:1437])
+    asked = {
+        "recipe": "paper/cifar10-asymmetric-40",
+        "optimizer": {"batch_size": 64},
+        "options": {"label_lr": "30000", "entropy_weight": 0.9},
+        "phases": {"labels": {"lr": "0.1"}, "tuning": {"lr": "0.05"}},
+        "teaching": {"guard": guarded},
+        "hardware": {"device": "cpu", "threads": 1},
+    }
+    planned = plan(
+        from_arrays(x[:1437], given, clean=truth[:1437], test=(x[1437:], truth[1437:])), asked, epochs=epochs
+    )
+    return build_engine(planned, choose_machine(planned.settings.hardware))[0]
+
+
+def test_a_run_that_collapses_without_it_is_saved() -> None:
+    records = {}
+    for guarded in (False, True):
+        watcher = Watcher()
+        hasty(guarded=guarded).train(watcher)
+        records[guarded] = watcher.records
+    given = records[True][0]["label_accuracy"]
+    assert records[False][-1]["label_accuracy"] < given, "labels get worse than they were given"
+    assert records[True][-1]["label_accuracy"] > given + 10, "guarded, they get better"
+    assert records[True][-1]["test_accuracy"] > records[False][-1]["test_accuracy"] + 20
+    said = [record["epoch"] for record in records[True] if "went_back" in record]
+    assert said
+    assert [line for line in watcher.notes if "go back" in line and "more slowly" in line]
+    assert watcher.records[said[0] + 1]["label_step"] == pytest.approx(
+        SLOWER * watcher.records[said[0]]["label_step"], rel=0.2
+    )
+
+
+def test_a_guarded_run_stopped_anywhere_goes_on_to_the_same_bits() -> None:
+    whole = hasty(guarded=True, epochs=(4, 4, 1))
+    whole.train(Watcher())
+    for steps in (90, 130):
+        listener = Watcher(steps)
+        with pytest.raises(Stopped):
+            hasty(guarded=True, epochs=(4, 4, 1)).train(listener)
+        again = hasty(guarded=True, epochs=(4, 4, 1))
+        again.restore(*listener.saved)
+        again.train(Watcher())
+        here: dict[str, Tensor] = again.state.tensors()
+        for name, value in whole.state.tensors().items():
+            assert torch.equal(value, here[name]), name

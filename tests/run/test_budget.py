@@ -1,0 +1,52 @@
+"""A time budget becomes epochs."""
+
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import pencil
+from pencil.cli.asked import budget_seconds
+from pencil.errors import PencilError
+from pencil.run.budget import shared
+
+RNG = np.random.default_rng(0)
+X, Y = RNG.normal(size=(600, 8)).astype(np.float32), np.arange(600) % 2
+QUICK = {"backbone": "mlp", "backbone_options": {"hidden": 16}, "hardware": {"device": "cpu", "threads": 1}}
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("90s", 90), ("10m", 600), ("1h30m", 5400), ("45", 45)])
+def test_times_are_read(text: str, seconds: float) -> None:
+    assert budget_seconds(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "0s", "soon", "10 minutes", "-5s"])
+def test_what_is_no_time_is_refused(text: str) -> None:
+    with pytest.raises(PencilError, match="give a time such as"):
+        budget_seconds(text)
+
+
+def test_epochs_are_shared_in_proportion() -> None:
+    assert shared(8, [20, 40, 20]) == [2, 4, 2]
+
+
+def test_a_run_takes_about_its_budget(tmp_path: Path) -> None:
+    started = time.monotonic()
+    result = pencil.fit(X, Y, out=tmp_path / "run", settings=QUICK, budget=2)
+    trained = result.summary["seconds"]
+    assert len(result.history) < 80, "shorter than usual"
+    assert {record["phase"] for record in result.history} == {"backbone", "labels", "tuning"}
+    # Other work on the machine slows it down at any moment; a budget that is not followed misses by far more.
+    assert 0.5 < trained < 12, f"{trained} of {time.monotonic() - started} seconds"
+
+
+def test_too_little_time_says_how_little(tmp_path: Path) -> None:
+    with pytest.raises(PencilError, match=r"0.01 seconds are enough for 0 epochs .* give a longer --budget"):
+        pencil.fit(X, Y, out=tmp_path / "run", settings=QUICK, budget=0.01)
+    assert not (tmp_path / "run").exists()
+
+
+def test_epochs_and_a_budget_are_one_too_many() -> None:
+    with pytest.raises(PencilError, match="leave --epochs and --resume out"):
+        pencil.fit(X, Y, epochs=[1, 1, 1], budget=10)
