@@ -23,7 +23,7 @@ HEADER = """\
 # Install with: pip install --no-deps --require-hashes -r requirements/dev.txt
 """
 # What torch brings along on machines with a GPU; it is installed with torch, by torch's own pins.
-WITH_TORCH = re.compile(r"torch|triton|(nvidia|cuda)-.*")
+WITH_TORCH = re.compile(r"torch|(nvidia|cuda)-.*")
 
 
 def main() -> None:

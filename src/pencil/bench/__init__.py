@@ -1,5 +1,6 @@
 """Benchmarks of the engine: what runs against what, in one process, as ratios."""
 
 from pencil.bench.suite import Report, run_suite
+from pencil.bench.tables import run_tables
 
-__all__ = ["Report", "run_suite"]
+__all__ = ["Report", "run_suite", "run_tables"]

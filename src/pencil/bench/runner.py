@@ -3,6 +3,7 @@
 import contextlib
 import time
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -33,12 +34,12 @@ class _Enough(Exception):
 class Runner(Listener):
     """One configuration of the engine, run in slices of time so that several can take turns."""
 
-    def __init__(self, dataset: Dataset, settings: dict[str, Any], *, phase: str) -> None:
+    def __init__(self, dataset: Dataset, settings: dict[str, Any], *, phase: str, folder: Path | None = None) -> None:
         started = time.perf_counter()
         quiet = {"data": {"held_out": 0.0}, "recipe": "paper/cifar10-symmetric-50"}
         planned = plan(dataset, merge(quiet, settings))
         self.machine = choose_machine(planned.settings.hardware)
-        self.engine, self.notes = build_engine(_endless(planned, phase), self.machine)
+        self.engine, self.notes = build_engine(_endless(planned, phase), self.machine, folder)
         self.first_step = 0.0
         self._run(0.0)
         self.first_step = time.perf_counter() - started

@@ -16,6 +16,10 @@ def bench(
     batch_size: Annotated[int, typer.Option(help="Examples in a batch.", min=4)] = 128,
     seconds: Annotated[float, typer.Option(help="Length of one turn.", min=0.1)] = 2.0,
     record: Annotated[Path | None, typer.Option(help="Also write the figures to this JSON file.")] = None,
+    table: Annotated[bool, typer.Option("--table", help="Instead: labels in a file against labels in memory.")] = False,
+    examples: Annotated[int, typer.Option(help="With --table: examples.", min=1000)] = 10_000_000,
+    classes: Annotated[int, typer.Option(help="With --table: classes.", min=2)] = 1000,
+    side: Annotated[int, typer.Option(help="With --table: height and width of the images.", min=32)] = 224,
     as_json: Annotated[bool, typer.Option("--json", help="Show the figures as JSON on stdout.")] = False,
 ) -> None:
     """Measure the engine: against a plain loop, label learning against cross entropy, batch sizes, time to start.
@@ -23,18 +27,26 @@ def bench(
     \b
       pencil bench
       pencil bench --backbone resnet34 --record reference/bench/resnet34.json
+      pencil bench --table --examples 10000000 --classes 1000 --batch-size 16
 
     What is compared takes turns in one process, so the ratios mean something on a busy machine too.
     """
-    from pencil.bench import run_suite
+    from pencil.bench import run_suite, run_tables
     from pencil.results.documents import write_json
     from pencil.runtime import choose_device
 
     where = choose_device(device)
     name = backbone or ("preact_resnet32" if where.type == "cuda" else "small_cnn")
-    report = run_suite(
-        name, device=device, batch_size=batch_size, slice_seconds=seconds, tell=lambda line: typer.echo(line, err=True)
-    )
+
+    def tell(line: str) -> None:
+        typer.echo(line, err=True)
+
+    if table:
+        name = backbone or "resnet50"
+        size = {"examples": examples, "classes": classes, "side": side}
+        report = run_tables(name, device=device, batch_size=batch_size, seconds=seconds, tell=tell, **size)
+    else:
+        report = run_suite(name, device=device, batch_size=batch_size, slice_seconds=seconds, tell=tell)
     figures = report.record()
     if record is not None:
         write_json(record, figures)
