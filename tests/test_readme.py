@@ -47,7 +47,9 @@ def test_links_and_pictures_exist() -> None:
 
 
 def test_every_command_shown_exists(capsys: pytest.CaptureFixture[str]) -> None:
-    named = set(re.findall(r"pencil (demo|train|predict|review|labels|list|report|reproduce|sweep|bench)\b", README))
+    named = set(
+        re.findall(r"pencil (demo|train|predict|audit|review|labels|list|report|reproduce|runs|sweep|bench)\b", README)
+    )
     assert {"train", "predict", "review"} <= named
     for command in named:
         assert run([command, "--help"]) == 0
