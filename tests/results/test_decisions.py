@@ -24,8 +24,9 @@ connection.execute("PRAGMA synchronous = FULL")
 connection.execute("PRAGMA cache_size = 1")
 connection.execute("BEGIN IMMEDIATE")
 for number in range(5000):
-    row = (f"late-{number}", "label", 0, "other", f"late-{number}", "now")
-    connection.execute("INSERT INTO actions (id, kind, label, reviewer, key, at) VALUES (?, ?, ?, ?, ?, ?)", row)
+    row = (f"late-{number}", "label", 0, "other", f"late-{number}", "now", "")
+    columns = "id, kind, label, reviewer, key, at, checksum"
+    connection.execute(f"INSERT INTO actions ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?)", row)
 os.kill(os.getpid(), signal.SIGKILL)
 """
 
@@ -174,7 +175,7 @@ def unknown_kind(path: Path) -> None:
         for statement in (*SCHEMA, f"PRAGMA application_id = {APPLICATION}", "PRAGMA user_version = 1"):
             connection.execute(statement)
         connection.execute("PRAGMA ignore_check_constraints = ON")
-        connection.execute("INSERT INTO actions VALUES (1, 'a', 'label', 'many', NULL, 'me', 'k', 'now')")
+        connection.execute("INSERT INTO actions VALUES (1, 'a', 'label', 'many', NULL, 'me', 'k', 'now', '')")
 
 
 TRICKS = (foreign_schema, with_trigger, linked, logged, journal_that_names_a_file, unknown_kind)
@@ -223,3 +224,13 @@ def test_another_runs_decisions_are_adopted_once(tmp_path: Path) -> None:
         assert [(action.id, action.label) for action in store.since(0)] == [("a", 1), ("b", 0)]
         store.decide("a", 2, reviewer="me", key="mine")
     assert read_standing(tmp_path / "decisions.sqlite").labels() == {"a": 2, "b": 0}
+
+
+def test_a_single_flipped_bit_in_a_decision_is_noticed(path: Path) -> None:
+    fill(path, 3)
+    content = path.read_bytes()
+    assert content.count(b"e1labelk") == 0
+    place = content.rindex(b"e1label")
+    path.write_bytes(content[:place] + b"e3" + content[place + 2 :])
+    with pytest.raises(PencilError, match=r"decisions.sqlite is damaged .action 2 is not what was written"):
+        read_standing(path)

@@ -5,12 +5,14 @@ Nothing is changed or removed: an undo is an action too, so the file is a histor
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from hashlib import sha256
 from pathlib import Path
 from types import TracebackType
 
@@ -19,6 +21,7 @@ from pencil.results.documents import damaged, read_classes
 from pencil.results.folder import RunFolder
 
 _COLUMNS = "sequence, id, kind, label, undoes"
+_WRITTEN = "id, kind, label, undoes, reviewer, key, at"
 
 
 @dataclass(frozen=True)
@@ -153,10 +156,14 @@ def reviewed(folder: RunFolder) -> dict[str, int]:
 
 def _read(connection: sqlite3.Connection, path: Path, sequence: int) -> list[Action]:
     try:
-        query = f"SELECT {_COLUMNS} FROM actions WHERE sequence > ? ORDER BY sequence"
-        return [Action(*row) for row in connection.execute(query, (sequence,))]
+        query = f"SELECT sequence, {_WRITTEN}, checksum FROM actions WHERE sequence > ? ORDER BY sequence"
+        rows = connection.execute(query, (sequence,)).fetchall()
     except sqlite3.Error as error:
         raise refused(path, error) from error
+    for number, *written, checksum in rows:
+        if checksum != _checksum(written):
+            raise damaged(path, f"action {number} is not what was written")
+    return [Action(*row[:5]) for row in rows]
 
 
 def _known(cursor: sqlite3.Cursor, key: str) -> Action | None:
@@ -166,9 +173,15 @@ def _known(cursor: sqlite3.Cursor, key: str) -> Action | None:
 
 def _insert(cursor: sqlite3.Cursor, values: tuple[str, str, int | None, int | None, str, str]) -> Action:
     now = datetime.now(UTC).isoformat(timespec="milliseconds")
+    written = (*values, now)
     cursor.execute(
-        "INSERT INTO actions (id, kind, label, undoes, reviewer, key, at) VALUES (?, ?, ?, ?, ?, ?, ?)", (*values, now)
+        f"INSERT INTO actions ({_WRITTEN}, checksum) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (*written, _checksum(written))
     )
     assert cursor.lastrowid is not None
     name, kind, label, undoes = values[:4]
     return Action(cursor.lastrowid, name, kind, label, undoes)
+
+
+def _checksum(written: Sequence[str | int | None]) -> str:
+    """Return what tells a row from one in which a bit has changed; SQLite checks its pages' structure alone."""
+    return sha256(json.dumps(list(written)).encode()).hexdigest()[:16]

@@ -23,7 +23,8 @@ SCHEMA = (
             CHECK (CASE kind WHEN 'undo' THEN typeof(undoes) = 'integer' ELSE undoes IS NULL END),
         reviewer TEXT NOT NULL,
         key TEXT NOT NULL UNIQUE,
-        at TEXT NOT NULL
+        at TEXT NOT NULL,
+        checksum TEXT NOT NULL
     )""",
     "CREATE INDEX by_reviewer ON actions (reviewer, sequence)",
 )
