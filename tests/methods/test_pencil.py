@@ -134,3 +134,53 @@ def test_fine_tuning_keeps_the_classification_loss() -> None:
 def test_something_must_train_the_network() -> None:
     with pytest.raises(PencilError, match="nothing would train the network while labels are learned"):
         pencil(classification="none", entropy_weight=0.0)
+
+
+def taught(phase: str, **more: Any) -> Batch:
+    teacher = torch.from_numpy(np.random.default_rng(1).normal(size=(B, C)))
+    made = replace(batch(phase), teacher_logits=teacher, **more)
+    made.logits.requires_grad_()
+    made.label_logits.requires_grad_()
+    return made
+
+
+def gradients(method: Any, made: Batch) -> tuple[Any, Any]:
+    for tensor in (made.logits, made.label_logits):
+        tensor.grad = None
+    sum(method.loss(made).parts.values()).sum().backward()
+    return made.logits.grad.numpy(), made.label_logits.grad.numpy()
+
+
+def test_with_a_teacher_labels_follow_it_and_the_network_follows_the_labels() -> None:
+    made = taught("labels")
+    of_logits, of_labels = gradients(pencil(classification="classic", entropy_weight=0.0), made)
+    np.testing.assert_allclose(of_labels, D - softmax(made.teacher_logits.numpy()))
+    np.testing.assert_allclose(of_logits, F - D)
+
+
+def test_mixed_examples_learn_mixed_labels() -> None:
+    share = torch.linspace(0, 0.5, B, dtype=torch.float64)
+    made = taught("labels", partner_share=share)
+    of_logits, of_labels = gradients(pencil(classification="classic", entropy_weight=0.0), made)
+    s = share.numpy()[:, None]
+    np.testing.assert_allclose(of_logits, F - ((1 - s) * D + s * np.roll(D, B // 2, 0)))
+    np.testing.assert_allclose(of_labels, D - softmax(made.teacher_logits.numpy()))
+
+
+def test_an_anchor_holds_as_far_as_its_label_is_likely_right() -> None:
+    method = pencil(classification="classic", entropy_weight=0.0, anchor=2.0, by_clean_probability=True).double()
+    noise = 0.6 * np.eye(C) + 0.4 / C
+    method.transition.copy_(torch.from_numpy(noise))
+    method.temperature.fill_(2.0)
+    made = taught("labels")
+    of_logits, of_labels = gradients(method, made)
+    f = softmax(made.teacher_logits.numpy() / 2)
+    right = (GIVEN * f * np.diag(noise) / (f @ noise)).sum(-1, keepdims=True)
+    pull = softmax(D) - GIVEN
+    code = D * (pull - (D * pull).sum(-1, keepdims=True))
+    np.testing.assert_allclose(of_labels, D - f + 2 * right * code)
+    # The network learns from a label as far as it is likely right, or as the teacher has come to share it.
+    believed = np.maximum(right, (D * f).sum(-1, keepdims=True))
+    np.testing.assert_allclose(of_logits, believed * (F - D))
+    locked = replace(made, trusted=torch.ones(B, dtype=torch.bool))
+    np.testing.assert_allclose(gradients(method, locked)[0], F - D)

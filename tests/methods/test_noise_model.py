@@ -1,0 +1,69 @@
+"""The noise model on data whose noise is known: what it finds, and what it makes of each label."""
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from pencil.methods._noise_model import clean_probability, fit_noise
+
+N, C = 4_000, 4
+
+
+def made(transition_CC: np.ndarray, *, doubt: float, sharpness: float = 1.0) -> tuple[Tensor, Tensor, Tensor]:
+    """Examples whose true classes are drawn from posteriors that a perfect network knows, times `sharpness`."""
+    rng = np.random.default_rng(0)
+    logits = rng.normal(size=(N, C)) * 3 / doubt
+    posterior = np.exp(logits) / np.exp(logits).sum(-1, keepdims=True)
+    truth = np.array([rng.choice(C, p=p) for p in posterior])
+    given = np.array([rng.choice(C, p=transition_CC[t]) for t in truth])
+    return torch.from_numpy(logits * sharpness), torch.from_numpy(given), torch.from_numpy(truth)
+
+
+CLEAN = np.eye(C)
+SYMMETRIC = 0.6 * np.eye(C) + 0.4 / C
+PAIRED = np.array([[1, 0, 0, 0], [0.4, 0.6, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1.0]])
+
+
+@pytest.mark.parametrize("noise", [CLEAN, SYMMETRIC, PAIRED], ids=["clean", "symmetric", "paired"])
+def test_the_matrix_is_found_from_noisy_labels_alone(noise: np.ndarray) -> None:
+    logits, given, _ = made(noise, doubt=0.3)
+    transition, _ = fit_noise(logits, given)
+    assert np.abs(transition.numpy() - noise).max() < 0.06
+    np.testing.assert_allclose(transition.sum(-1), 1)
+
+
+@pytest.mark.parametrize("sharpness", [0.25, 1.0, 4.0])
+def test_the_temperature_undoes_false_certainty(sharpness: float) -> None:
+    logits, given, _ = made(SYMMETRIC, doubt=1.0, sharpness=sharpness)
+    _, temperature = fit_noise(logits, given)
+    assert float(temperature) / sharpness == pytest.approx(1, rel=0.35)
+
+
+def test_classes_that_overlap_are_not_taken_for_noise() -> None:
+    logits, given, truth = made(CLEAN, doubt=1.0)
+    assert (logits.argmax(-1) == truth).double().mean() < 0.9, "a tenth of the right labels look wrong"
+    transition, temperature = fit_noise(logits, given)
+    right = clean_probability(logits / temperature, torch.eye(C, dtype=torch.float64)[given], transition)
+    # A label flips where the network prefers another class by more than this probability.
+    sure = (logits / temperature).softmax(-1)
+    margin = sure.max(-1).values - sure.gather(1, given[:, None]).squeeze(1)
+    assert (margin > right).double().mean() < 0.02
+
+
+def test_the_probability_is_that_of_bayes_and_calibrated() -> None:
+    logits, given, truth = made(SYMMETRIC, doubt=0.6)
+    hot = torch.eye(C, dtype=torch.float64)[given]
+    right = clean_probability(logits, hot, torch.from_numpy(SYMMETRIC))
+    for low, high in ((0.0, 0.2), (0.2, 0.8), (0.8, 1.01)):
+        within = (right >= low) & (right < high)
+        assert within.sum() > 30
+        assert float((given == truth)[within].double().mean()) == pytest.approx(float(right[within].mean()), abs=0.08)
+
+
+def test_unlabelled_and_unseen_classes_do_no_harm() -> None:
+    logits = torch.randn(20, C)
+    transition, temperature = fit_noise(logits, torch.full((20,), -1))
+    assert transition.isfinite().all() and temperature == 1
+    right = clean_probability(logits, torch.zeros(20, C), transition.float())
+    assert (right == 0).all(), "no label, nothing to be right"
