@@ -38,6 +38,17 @@ def test_an_exported_network_is_used_without_pencil(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_accelerate_runs_the_loop_on_two_processes(tmp_path: Path) -> None:
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
+    command = [*torchrun, "--rdzv-backend", "c10d", "--rdzv-endpoint", "localhost:0", EXAMPLES / "accelerate_loop.py"]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    ended = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True)
+    found = re.findall(r"correct labels: ([\d.]+)% given, ([\d.]+)% after training", ended.stdout)
+    assert len(found) == 1, ended.stderr
+    assert float(found[0][1]) > 90 > float(found[0][0])
+
+
+@pytest.mark.slow
 def test_a_run_is_watched(tmp_path: Path) -> None:
     assert "1 file for TensorBoard; held-out accuracy after 8 epochs" in run("watch.py", tmp_path)
 

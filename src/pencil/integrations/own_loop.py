@@ -23,6 +23,17 @@ from pencil.table import ExampleTable, Rows
 from pencil.types import Phase
 
 
+OPTIONS = {
+    "compatibility": "code",
+    "anchor": 0.5,
+    "entropy_weight": 0.4,
+    "label_step": "0.6 -> 0",
+    "init_scale": 0.0,
+    "divide_by_classes": False,
+}
+"""The method's options where none are given: those of the recipe "auto" need an engine that averages and mixes."""
+
+
 @dataclass(frozen=True, eq=False)
 class _Pending:
     """What a loss leaves for the label step that follows it."""
@@ -57,7 +68,7 @@ class LabelTable:
     `given` holds class numbers (−1: no label) or an [N, C] array of soft labels; `index` says which examples a batch
     has, each once. `epochs` are those of the three phases: the network learns the given labels, then labels and
     network learn together, then the network learns from the labels as they are. Options are those of the method
-    (`pencil.methods.pencil`) over the recipe "auto"; the label step falls from `label_step` over the second phase.
+    (`pencil.methods.pencil`) over `OPTIONS`; the label step falls from `label_step` over the second phase.
     """
 
     def __init__(
@@ -201,7 +212,8 @@ class LabelTable:
 
 def _recipe(num_examples: int, num_classes: int) -> dict[str, Any]:
     names = methods.kind("pencil").phase_names
-    return recipes.resolve("auto", "pencil", recipes.Facts(num_examples, num_classes, "rows", names))
+    auto = recipes.resolve("auto", "pencil", recipes.Facts(num_examples, num_classes, "rows", names))
+    return {**auto, "options": OPTIONS}
 
 
 def _phases(method: methods.Method, usual: Mapping[str, Any], epochs: Sequence[int] | None) -> tuple[Phase, ...]:
