@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from pencil.data.dataset import ArrayInputs, Examples
 from pencil.data.download import download_archive
+from pencil.data.lists import read_lines
 from pencil.data.pickles import read_pickle
 from pencil.data.request import Request
 from pencil.errors import PencilError
@@ -101,11 +102,12 @@ def read_names(layout: Layout, folder: Path, *, binary: bool, key: str) -> tuple
     """Read the class names that lie beside the data, or none."""
     if binary:
         path = folder / layout.binary_names.format(key.removesuffix("_label_names"))
-        lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
-        return tuple(line.strip() for line in lines if line.strip())
+        return tuple(read_lines(path)) if path.is_file() else ()
     path = folder / layout.pickle_names
     names = read_pickle(path).get(key, []) if path.is_file() else []
-    return tuple(name.decode() if isinstance(name, bytes) else str(name) for name in names)
+    if not isinstance(names, list) or not all(isinstance(name, str | bytes) for name in names):
+        raise PencilError(f"{path} has no list of names; download it again.")
+    return tuple(name.decode("utf-8", "replace") if isinstance(name, bytes) else name for name in names)
 
 
 def examples(part: Part, column: int, prefix: str) -> Examples:

@@ -28,12 +28,14 @@ def read_table(path: Path) -> Any:
         else:
             options = pa.csv.ParseOptions(delimiter="\t" if path.suffix.lower() == ".tsv" else ",")
             table = pa.csv.read_csv(path, parse_options=options)
-    except (pa.ArrowException, OSError) as error:
-        reason = str(error).splitlines()[0]
+        # A damaged file can hold texts that are none, in its columns or their names.
+        table.validate(full=True)
+        names = table.column_names
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise PencilError(f"{path} cannot be read as a table ({reason}); mend it or write it again.") from error
     if not table.num_rows:
         raise PencilError(f"{path} has no rows; give at least two examples.")
-    names = table.column_names
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise PencilError(f'{path} has two columns called "{twice}"; rename one.')
