@@ -4,12 +4,12 @@ from collections.abc import Callable
 from typing import Any
 
 from pencil.errors import PencilError, did_you_mean
-from pencil.recipes import auto, paper
+from pencil.recipes import auto, fast, paper
 from pencil.recipes.facts import Facts
 
 Recipe = Callable[[str, Facts], dict[str, Any]]
 
-RECIPES: dict[str, Recipe] = {"auto": auto.recipe, **paper.RECIPES}
+RECIPES: dict[str, Recipe] = {"auto": auto.recipe, "fast": fast.recipe, **paper.RECIPES}
 
 
 def resolve(name: str, method: str, facts: Facts) -> dict[str, Any]:

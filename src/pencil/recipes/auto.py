@@ -27,9 +27,9 @@ SHARES: dict[str, dict[str, tuple[int, bool]]] = {
 OPTIONS: dict[str, dict[str, Any]] = {"joint_optimization": {"entropy_weight": 0.4}}
 
 
-def recipe(method: str, facts: Facts) -> dict[str, Any]:
+def recipe(method: str, facts: Facts, epochs: tuple[int, int, int] = EPOCHS) -> dict[str, Any]:
     """Return the default settings for a method on data of this size."""
-    epochs = _epochs(facts)
+    epochs = _epochs(facts, epochs)
     settings: dict[str, Any] = {
         "optimizer": {"batch_size": _batch_size(facts.num_examples), "momentum": 0.9, "weight_decay": 5e-4}
     }
@@ -76,11 +76,11 @@ def _batch_size(examples: int) -> int:
     return int(2 ** min(max(round(math.log2(max(examples, 1) / 20)), 4), 7))
 
 
-def _epochs(facts: Facts) -> tuple[int, int, int]:
+def _epochs(facts: Facts, wanted: tuple[int, int, int]) -> tuple[int, int, int]:
     # Labels need epochs, not steps, to move; large data gets fewer of them, but never too few to flip a label:
     # a step that falls to zero closes a gap of η·epochs in all, and the gap is K at first.
     factor = 1.0 if facts.num_examples <= 100_000 else max(0.5, (100_000 / facts.num_examples) ** 0.25)
-    backbone, labels, tuning = (round(epochs * factor) for epochs in EPOCHS)
+    backbone, labels, tuning = (round(epochs * factor) for epochs in wanted)
     scale = 10 + math.log(max(facts.num_classes - 1, 1) / 9)  # The K that init_scale = 0 chooses.
     enough = math.ceil(1.25 * scale / LABEL_STEP)
     return backbone, max(labels, enough), tuning

@@ -13,3 +13,5 @@ class Facts:
     """images or rows."""
     phase_names: tuple[str, ...] = ("training",)
     """The method's phases, in order."""
+    shape: tuple[int, ...] = ()
+    """Of one input as the network sees it: channels, height, width; or features."""

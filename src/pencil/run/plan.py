@@ -70,7 +70,8 @@ def plan(
     dataset = _dataset(source, early.data, early.seed, download=download, cache_dir=cache_dir)
     method_name = str(asked.get("method") or DEFAULT_METHOD)
     phase_names = methods.kind(method_name).phase_names
-    facts = recipes.Facts(len(dataset.train), dataset.num_classes, dataset.preparation.kind, phase_names)
+    inputs = dataset.preparation.spec
+    facts = recipes.Facts(len(dataset.train), dataset.num_classes, inputs.kind, phase_names, inputs.shape)
     recipe = recipes.resolve(str(asked.get("recipe") or DEFAULT_RECIPE), method_name, facts)
     document: Document = merge(recipe, {k: v for k, v in asked.items() if v not in ("", None)}, {"method": method_name})
     if epochs is not None:

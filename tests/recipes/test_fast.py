@@ -1,0 +1,39 @@
+"""The fast recipe: the default's idea, at a smaller cost."""
+
+import numpy as np
+import pytest
+
+from pencil import recipes
+from pencil.data import from_arrays
+from pencil.recipes import auto, fast
+from pencil.run.plan import plan
+
+PHASES = ("backbone", "labels", "tuning")
+
+
+def test_it_takes_fewer_epochs_and_the_wide_network_on_small_images() -> None:
+    facts = recipes.Facts(45_000, 10, "images", PHASES, (3, 32, 32))
+    settings, default = fast.recipe("pencil", facts), auto.recipe("pencil", facts)
+    assert settings["backbone"] == "resnet9" and "backbone" not in default
+    assert sum(p["epochs"] for p in settings["phases"].values()) == sum(fast.EPOCHS)
+    # Four times the batch, four times the rate.
+    assert settings["optimizer"]["batch_size"] == 512
+    assert settings["phases"]["tuning"]["lr"] == "0.2 ~> 0"
+    assert settings["options"] == default["options"]
+
+
+@pytest.mark.parametrize(("kind", "shape"), [("rows", (20,)), ("images", (3, 224, 224))])
+def test_rows_and_photographs_keep_their_network_and_small_data_its_batches(kind: str, shape: tuple[int, ...]) -> None:
+    facts = recipes.Facts(2_000, 10, kind, PHASES, shape)
+    settings, default = fast.recipe("pencil", facts), auto.recipe("pencil", facts)
+    assert "backbone" not in settings
+    assert settings["optimizer"] == default["optimizer"]
+    assert settings["phases"]["backbone"]["lr"] == default["phases"]["backbone"]["lr"]
+
+
+def test_other_methods_have_it_too() -> None:
+    rng = np.random.default_rng(0)
+    images = rng.integers(0, 256, (60, 16, 16, 3), dtype=np.uint8)
+    planned = plan(from_arrays(images, rng.integers(0, 3, 60)), {"recipe": "fast", "method": "cross_entropy"})
+    assert planned.settings.backbone == "resnet9"
+    assert sum(phase.epochs for phase in planned.phases) == sum(fast.EPOCHS)
