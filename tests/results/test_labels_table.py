@@ -17,7 +17,7 @@ from pencil.results.labels_table import (
 
 COLUMNS = [
     "index", "id", "given", "given_name", "corrected", "corrected_name", "confidence", "entropy", "quality", "network",
-    "changed_at", "num_changes", "decision", "split",
+    "changed_at", "num_changes", "decision", "split", "trusted",
 ]  # fmt: skip
 
 
@@ -45,13 +45,14 @@ def test_columns_and_nulls_are_those_of_the_contract() -> None:
     assert table.to_pylist()[0] == {
         "index": 0, "id": "a/1.png", "given": 0, "given_name": "cat", "corrected": 1, "corrected_name": "dog",
         "confidence": 0.9, "entropy": 0.325, "quality": 0.1, "network": 1, "changed_at": 12, "num_changes": 1,
-        "decision": "relabel", "split": "train",
+        "decision": "relabel", "split": "train", "trusted": False,
     }  # fmt: skip
     assert table["changed_at"].to_pylist() == [12, None, None]
     assert table["given_name"].to_pylist() == ["cat", "dog", None]
     assert table["given"].to_pylist() == [0, 1, None]
     assert table["quality"].to_pylist() == [0.1, 0.75, None]
     assert table["num_changes"].to_pylist() == [1, 0, 0]
+    assert build_labels(**columns(trusted=[False, True, False]))["trusted"].to_pylist() == [False, True, False]
 
 
 def test_clean_is_there_only_where_known() -> None:

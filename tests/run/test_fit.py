@@ -219,3 +219,17 @@ def test_a_finished_run_predicts(finished: Any) -> None:
 def test_unknown_names_are_answered(quick: dict[str, Any]) -> None:
     with pytest.raises(PencilError, match=r'no setting "sede"\. Did you mean "seed"'):
         pencil.fit("digits", settings=quick, sede=3)
+
+
+def test_labels_known_to_be_right_stay_and_are_marked_held_out_or_not(tmp_path: Path) -> None:
+    digits = load_digits()
+    x, given = digits.data[:300].astype(np.float32), (digits.target[:300] + np.arange(300) % 2) % 10
+    trusted = np.arange(300) % 3 == 0
+    made = pencil.data.from_arrays(x, given, trusted=trusted)
+    settings = {"backbone": "mlp", "hardware": {"device": "cpu", "threads": 1}, "data": {"held_out": 0.3}}
+    rows = pencil.fit(made, out=tmp_path / "run", settings=settings, epochs=(2, 2, 1)).labels.to_pylist()
+    known = [row for row in rows if row["trusted"]]
+    assert len(known) == 100 and {row["split"] for row in known} == {"train", "held-out"}
+    assert any(row["network"] != row["given"] for row in known if row["split"] == "held-out")
+    assert all(row["corrected"] == row["given"] and row["decision"] == "keep" for row in known)
+    assert all(row["confidence"] > 0.99 for row in known)

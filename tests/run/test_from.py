@@ -12,6 +12,8 @@ from sklearn.datasets import load_digits
 import pencil
 from pencil.config import read_toml
 from pencil.errors import PencilError
+from pencil.quality.decide import Thresholds
+from pencil.quality.thresholds import decide_again
 from pencil.results.arrays import read_arrays
 from pencil.results.decisions import Decisions, reviewed
 from pencil.results.folder import RunFolder
@@ -99,7 +101,11 @@ def test_reviewed_labels_are_locked_and_the_others_go_on(parent: Any, tmp_path: 
             assert rows[name]["corrected"] == label and rows[name]["num_changes"] == 0
             assert rows[name]["given"] == was[name]["given"], "what was given stays on record"
             assert rows[name]["decision"] == ("keep" if label == rows[name]["given"] else "relabel")
-            assert rows[name]["confidence"] > 0.99
+            assert rows[name]["confidence"] > 0.99 and rows[name]["trusted"]
+    assert sum(row["trusted"] for row in rows.values()) == sum(rows[name]["split"] == "train" for name in chosen)
+    stricter = decide_again(new.labels, Thresholds(keep_quality=1.0, relabel_confidence=1.0))
+    for row, decision in zip(new.labels.to_pylist(), stricter, strict=True):
+        assert not row["trusted"] or decision == row["decision"], "no threshold moves what a person chose"
     assert {row["id"]: row["split"] for row in rows.values()} == {row["id"]: row["split"] for row in was.values()}
     trained = np.array([row["split"] == "train" and row["id"] not in chosen for row in was.values()])
     moved = np.abs(new.label_distributions - old.label_distributions).max(1)[trained]

@@ -53,6 +53,14 @@ def decide(
     return np.select([keep, relabel], ["keep", "relabel"], "review")
 
 
+def decide_known(
+    scores: Scores, given: NDArray[Any], known: NDArray[np.bool_], thresholds: Thresholds | None = None
+) -> NDArray[np.str_]:
+    """Decide where some corrected labels are known to be right: those stand, be it as given or as a person chose."""
+    chosen = known & (scores.corrected != given)
+    return np.where(chosen, "relabel", decide(scores, given, thresholds, trusted=known))
+
+
 def count(decisions: NDArray[np.str_]) -> dict[str, int]:
     """Count each kind of decision."""
     return {name: int(np.count_nonzero(decisions == name)) for name in DECISIONS}

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from pencil.quality.decide import Thresholds, count, decide
+from pencil.quality.decide import Thresholds, count, decide_known
 from pencil.quality.score import Scores
 
 STEPS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
@@ -17,8 +17,8 @@ STEPS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 
 def decide_again(table: pa.Table, thresholds: Thresholds) -> NDArray[np.str_]:
     """Return each row's decision under other thresholds than the run's."""
-    scores, given = scores_of(table), _whole(table, "given")
-    return decide(scores, given, thresholds, trusted=_trusted(table, scores, given))
+    known = np.asarray(table["trusted"]).astype(np.bool_)
+    return decide_known(scores_of(table), _whole(table, "given"), known, thresholds)
 
 
 def touched_by(
@@ -43,10 +43,3 @@ def scores_of(table: pa.Table) -> Scores:
 
 def _whole(table: pa.Table, name: str) -> NDArray[np.int64]:
     return np.asarray(table[name].fill_null(-1)).astype(np.int64)
-
-
-def _trusted(table: pa.Table, scores: Scores, given: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Recognise labels that are kept because they are trusted: the run's own thresholds would not have kept them."""
-    kept: NDArray[np.bool_] = np.asarray(table["decision"]).astype(np.str_) == "keep"
-    again: NDArray[np.bool_] = decide(scores, given) != "keep"
-    return kept & again

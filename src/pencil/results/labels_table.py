@@ -29,6 +29,7 @@ SCHEMA = pa.schema(
         ("num_changes", pa.int32()),
         ("decision", pa.string()),
         ("split", pa.string()),
+        ("trusted", pa.bool_()),
     ]
 )
 """The columns every table has, in this order; `clean` follows where it is known."""
@@ -51,6 +52,7 @@ def build_labels(
     num_changes: ArrayLike,
     decision: Sequence[str] | NDArray[np.str_],
     split: Sequence[str] | NDArray[np.str_],
+    trusted: ArrayLike | None = None,
     index: ArrayLike | None = None,
     clean: ArrayLike | None = None,
 ) -> pa.Table:
@@ -70,6 +72,7 @@ def build_labels(
         "num_changes": num_changes,
         "decision": decision,
         "split": split,
+        "trusted": np.zeros(len(ids), dtype=np.bool_) if trusted is None else trusted,
     }
     schema = SCHEMA
     if clean is not None and bool(np.any(np.asarray(clean) >= 0)):
@@ -117,7 +120,7 @@ def check_labels(table: pa.Table, num_classes: int, path: Path) -> None:
 def _column(values: Any, kind: pa.DataType) -> pa.Array:
     if isinstance(values, pa.Array):
         return values
-    if pa.types.is_string(kind):
+    if pa.types.is_string(kind) or pa.types.is_boolean(kind):
         return pa.array(values, kind)
     numbers = np.asarray(values)
     undefined = np.isnan(numbers) if pa.types.is_floating(kind) else numbers < 0

@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn.functional import one_hot
 
 from pencil.data.dataset import Examples, Selection
 from pencil.engine import Engine
-from pencil.quality.decide import decide
+from pencil.quality.decide import decide_known
 from pencil.quality.noise import estimate_noise
 from pencil.quality.score import Scores, score
 from pencil.results import documents, environment, labels_table, summary
@@ -95,10 +97,11 @@ def label_rows(engine: Engine, plan: Plan) -> tuple[pa.Table, Believed]:
 
     believed = Believed(*(column([getattr(b, f.name) for _, b, _ in sets]) for f in fields(Believed)))
     given = column([e.given for e, _, _ in sets])
-    trusted = column([np.zeros(len(e), bool) if e.trusted is None else e.trusted for e, _, _ in sets])
+    trusted = column([_trusted(e) for e, _, _ in sets])
     untouched = len(dataset.held_out or ())
     columns = engine.state.table.columns
     locked = column([(columns["locked"] & columns["labelled"]).cpu().numpy(), np.zeros(untouched, dtype=np.bool_)])
+    known = trusted | locked
     scores = Scores(believed.corrected, believed.confidence, believed.entropy, believed.quality)
     table = labels_table.build_labels(
         class_names=dataset.class_names,
@@ -111,19 +114,12 @@ def label_rows(engine: Engine, plan: Plan) -> tuple[pa.Table, Believed]:
         network=believed.network,
         changed_at=column([columns["changed_at"].cpu().numpy(), np.full(untouched, NEVER)]),
         num_changes=column([columns["num_changes"].cpu().numpy(), np.zeros(untouched, dtype=np.int32)]),
-        decision=_decision(scores, given, trusted, locked),
+        decision=decide_known(scores, given, known),
         split=column([np.full(len(e), name) for e, _, name in sets]),
+        trusted=known,
         clean=column([np.full(len(e), -1) if e.clean is None else e.clean for e, _, _ in sets]),
     )
     return table, believed
-
-
-def _decision(
-    scores: Scores, given: NDArray[np.int64], trusted: NDArray[np.bool_], locked: NDArray[np.bool_]
-) -> NDArray[np.str_]:
-    """Decide on each label; a locked one stands, be it the given label or another one that a person chose."""
-    elsewhere = locked & (scores.corrected != given)
-    return np.where(elsewhere, "relabel", decide(scores, given, trusted=trusted | locked))
 
 
 def _trained(engine: Engine, plan: Plan) -> Believed:
@@ -141,12 +137,20 @@ def _trained(engine: Engine, plan: Plan) -> Believed:
 
 
 def _held_out(engine: Engine, plan: Plan, examples: Examples) -> Believed:
-    """The network never learned these labels, so its own prediction is what is believed of them."""
+    """The network never learned these labels, so its own prediction is what is believed of those not known right."""
     blocks = []
+    trusted = torch.from_numpy(_trusted(examples))
     for rows, outputs in engine.watched["held_out"].evaluator.blocks(engine.state.network):
-        network = outputs.softmax(-1)
-        blocks.append(_believed(network, network, network, examples.given[rows], _cut(plan)))
+        network, given = outputs.softmax(-1), examples.given[rows]
+        certain = one_hot(torch.from_numpy(given.clip(min=0)), network.shape[1]).to(network)
+        label = certain.where(trusted[rows].to(network.device).unsqueeze(-1), network)
+        blocks.append(_believed(label, network, network, given, _cut(plan)))
     return _joined(blocks)
+
+
+def _trusted(examples: Examples) -> NDArray[np.bool_]:
+    """Say which labels the data says are right."""
+    return np.zeros(len(examples), np.bool_) if examples.trusted is None else examples.trusted & (examples.given >= 0)
 
 
 def _cut(plan: Plan) -> int:
