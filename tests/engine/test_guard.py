@@ -31,8 +31,8 @@ def guard(accuracy: float = 60.0, agreement: float = 90.0) -> Guard:
         (56.9, 90.0, [100, 100], "accuracy on the held-out labels fell from 60.0% to 56.9%"),
         (60.0, 61.0, [100, 100], ""),
         (60.0, 59.0, [100, 100], "agrees with 59.0% of the labels, after 90.0%"),
-        (60.0, 90.0, [177, 23], ""),
-        (60.0, 90.0, [178, 22], "class 1 is down to 22 of 100"),
+        (60.0, 90.0, [176, 24], ""),
+        (60.0, 90.0, [177, 23], "class 1 is down to 23 of 100"),
     ],
 )
 def test_harm_is_a_fall_beyond_chance(accuracy: float, agreement: float, labels: list[int], says: str) -> None:

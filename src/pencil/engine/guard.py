@@ -15,7 +15,7 @@ SURE = 3.0
 """Standard errors by which held-out accuracy must fall before it counts as harm."""
 AGREEMENT_KEPT = 2 / 3
 """Share of the best agreement between network and labels below which the two have come apart."""
-CLASS_KEPT = 1 / 4
+CLASS_KEPT = 1 / 3
 """Share of its given examples below which a class counts as collapsing; noise alone shifts classes less."""
 SLOWER = 1 / 4
 """What the label step is multiplied by after each return."""
@@ -41,8 +41,8 @@ class Guard:
             return f"accuracy on the held-out labels fell from {best:.1f}% to {accuracy:.1f}%"
         if record["agreement"] < AGREEMENT_KEPT * agreeing:
             return f"the network agrees with {record['agreement']:.1f}% of the labels, after {agreeing:.1f}%"
-        # Classes of a few examples come and go.
-        least_C = CLASS_KEPT * (given_C - given_C.sqrt())
+        # Classes of a few examples come and go by chance.
+        least_C = CLASS_KEPT * (given_C - SURE * given_C.sqrt())
         fewer = (labels_C < least_C).nonzero().flatten().tolist()
         if fewer:
             return f"class {fewer[0]} is down to {int(labels_C[fewer[0]]):,} of {int(given_C[fewer[0]]):,} examples"

@@ -76,7 +76,9 @@ class Pencil(Method):
         self.loss_scale = 1 / num_classes if o.divide_by_classes else 1.0
         self.keeps_best = "loss" if o.from_best else ""
         asked = o.by_clean_probability
-        self.register_buffer("transition", torch.eye(num_classes) if asked else None)
+        # Until something is known of the noise, a label says no more than the network has already learned from it.
+        uninformed = torch.full((num_classes, num_classes), 1 / num_classes)
+        self.register_buffer("transition", uninformed if asked else None)
         self.register_buffer("temperature", torch.ones(()) if asked else None)
         self.transition: Tensor | None
         self.temperature: Tensor | None
@@ -104,15 +106,11 @@ class Pencil(Method):
     def before_epoch(self, view: TrainingView, phase: Phase) -> None:
         if self.transition is None or self.temperature is None or phase.name != "labels":
             return
-        known = view.held_out()
-        if known is None:
-            # Training labels have to do, as long as none has been learned by heart.
-            if view.phase_epoch:
-                return
-            known = view.predict().log(), view.columns["given"]
-        transition, temperature = fit_noise(*known)
-        self.transition.copy_(transition)
-        self.temperature.copy_(temperature)
+        held_out = view.held_out()
+        if held_out is not None:
+            transition, temperature = fit_noise(*held_out)
+            self.transition.copy_(transition)
+            self.temperature.copy_(temperature)
 
     def loss(self, batch: Batch) -> Terms:
         """The loss of each phase, times c: KL + a·L_o + β·H; the network's share is divided by c again."""
