@@ -5,6 +5,7 @@
 # make package   wheel and source archive in dist/, and their tests
 # make docs      the documentation as a site in site/, links checked
 # make lowest    the fast tests with the lowest versions of all dependencies, in .venv-lowest
+# make torture   kills, full disks, damaged and hostile files, long runs; SEED=7 for other moments
 # make clean     remove the environment, caches and built packages
 #
 # Another Python: make setup PYTHON=python3.12
@@ -14,7 +15,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check
 
-.PHONY: setup demo test check lint types imports fast package docs lowest clean
+.PHONY: setup demo test check lint types imports fast package docs lowest torture clean
 
 setup: $(READY)
 
@@ -71,6 +72,11 @@ lowest:
 	@.venv-lowest/bin/pip install -qq --disable-pip-version-check --no-deps .
 	@OMP_NUM_THREADS=1 .venv-lowest/bin/python -m pytest -q -n auto --dist loadfile -m "not slow and not gpu" \
 	  --ignore tests/integrations --ignore tests/review/test_browser.py --ignore tests/test_package.py --ignore tests/docs
+
+# Apart from `make test`: at most twenty minutes on two cores.
+SEED ?= 0
+torture: setup
+	@OMP_NUM_THREADS=1 $(BIN)/python -m tests.torture --seed $(SEED)
 
 clean:
 	@rm -rf .venv .venv-lowest build dist site .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

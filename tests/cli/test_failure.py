@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 import typer
 
-from pencil.cli.failure import guarded
+from pencil.cli.failure import guarded, one_line
 from pencil.errors import PencilError
 
 
@@ -49,3 +49,9 @@ def test_termination_ends_in_order(capsys: pytest.CaptureFixture[str]) -> None:
         guarded(lambda: os.kill(os.getpid(), signal.SIGTERM))()
     assert ended.value.exit_code == 143
     assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_an_endless_word_is_cut_out_of_the_middle(capsys: pytest.CaptureFixture[str]) -> None:
+    one_line(f'photos.csv: the label is "{"a" * 100_000}"; mend it.')
+    line = capsys.readouterr().err
+    assert line.startswith("pencil: photos.csv") and line.endswith('"; mend it.\n') and len(line) < 1100

@@ -12,7 +12,7 @@ from .conftest import QUICK, Command, listing
 FILES = {
     "config.toml", "result.json", "history.jsonl", "labels.parquet", "label_distributions.safetensors",
     "model.safetensors", "classes.json", "preprocessing.json", "split.json", "checkpoint", "status.json", "lock",
-    "report.html", "pictures", "checksums.json",
+    "report.html", "pictures", "checksums.json", "log.txt",
 }  # fmt: skip
 
 

@@ -15,6 +15,8 @@ from pencil.errors import PencilError
 P = ParamSpec("P")
 
 BAD_INPUT = 2
+LONGEST = 1000
+"""Characters of a line."""
 INTERRUPTED = 128 + signal.SIGINT
 TERMINATED = 128 + signal.SIGTERM
 MEMORY = (
@@ -29,7 +31,10 @@ class Terminated(BaseException):
 
 def one_line(text: str) -> None:
     """Write an error as a single line on stderr."""
-    sys.stderr.write(f"pencil: {' '.join(text.split())}\n")
+    words = " ".join(text.split())
+    # A damaged file's endless word is cut out of the middle: the file's name stands in front, the remedy behind.
+    shown = words if len(words) <= LONGEST else f"{words[: LONGEST // 2]} … {words[-LONGEST // 2 :]}"
+    sys.stderr.write(f"pencil: {shown}\n")
     sys.stderr.flush()
 
 

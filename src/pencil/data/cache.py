@@ -78,7 +78,7 @@ def _key(files: Sequence[Path], names: Sequence[str], side: int) -> str:
     for file, name in zip(files, names, strict=True):
         try:
             status = file.stat()
-        except OSError as error:
+        except (OSError, ValueError) as error:  # the second for a name that no file can have
             raise PencilError(f"{file} does not exist or cannot be read; every image that is listed must.") from error
         digest.update(f"\0{name}\0{status.st_size}\0{status.st_mtime_ns}".encode())
     return digest.hexdigest()

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import io
 import pickle
+import struct
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -87,6 +89,8 @@ class _PlainData(pickle._Unpickler):
     """The library's own unpickler in Python, whose instructions can be chosen one by one."""
 
     stack: list[Any]
+    read: Callable[[int], bytes]
+    append: Callable[[Any], None]
     dispatch: ClassVar[dict[int, Any]] = {code: _LIBRARY.dispatch[code] for code in b"".join(_INSTRUCTIONS)}
 
     def _load_setitem(self) -> None:
@@ -106,6 +110,11 @@ class _PlainData(pickle._Unpickler):
             raise pickle.UnpicklingError(f"a {type(self.stack[-2]).__name__} with a state")
         _LIBRARY.load_build(self)
 
+    def _load_bytearray8(self) -> None:
+        # The library takes memory for the length before it has seen the bytes.
+        (size,) = struct.unpack("<Q", self.read(8))
+        self.append(bytearray(self.read(size)))
+
     def _check_keys(self, keys: list[Any]) -> None:
         # A tuple of tuples of … takes as long to look up as its maker likes.
         if not all(isinstance(key, str | bytes | int) for key in keys):
@@ -116,6 +125,7 @@ class _PlainData(pickle._Unpickler):
         pickle.SETITEMS[0]: _load_setitems,
         pickle.DICT[0]: _load_dict,
         pickle.BUILD[0]: _load_build,
+        pickle.BYTEARRAY8[0]: _load_bytearray8,
     }
 
     def find_class(self, module: str, name: str) -> Any:

@@ -172,6 +172,10 @@ class RunFolder:
         return self.path / "lock"
 
     @property
+    def log(self) -> Path:
+        return self.path / "log.txt"
+
+    @property
     def report(self) -> Path:
         return self.path / "report.html"
 

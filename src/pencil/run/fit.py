@@ -14,6 +14,7 @@ from pencil.results.atomic import write_atomic
 from pencil.results.checkpoint_store import CheckpointStore
 from pencil.results.folder import RunFolder
 from pencil.results.history import History
+from pencil.results.log_file import LogFile
 from pencil.run.budget import lengths_for
 from pencil.run.build import Machine, build_engine, choose_machine
 from pencil.run.inherit import open_parent, plan_from
@@ -153,15 +154,15 @@ def _train(
 ) -> Result:
     engine, lines = build_engine(prepared, machine, folder.path / "table")
     history, checkpoints = History(folder.history), CheckpointStore(folder.checkpoint)
-    for line in (*prepared.warnings, *lines):
-        progress.note(line)
     leads, interval = machine.processes.leads, prepared.settings.hardware.checkpoint_seconds
-    names = prepared.dataset.class_names
-    session = Session(history, checkpoints, progress, interval, writes=leads, classes=names)
+    names, log = prepared.dataset.class_names, LogFile(folder.log) if leads else None
+    session = Session(history, checkpoints, progress, interval, writes=leads, classes=names, log=log)
+    for line in (*prepared.warnings, *lines):
+        session.note(line)
     if machine.processes.leader_says(checkpoints.exists()):
         checkpoint = checkpoints.load()
         for warning in checkpoint.warnings:
-            progress.note(warning)
+            session.note(warning)
         engine.restore(checkpoint.tensors, checkpoint.meta)
         _restore_threads(checkpoint.meta, prepared, progress)
         if leads:
@@ -170,7 +171,7 @@ def _train(
         if leads:
             history.restore(b"")
         if start is not None:
-            progress.note(start.line)
+            session.note(start.line)
             start.apply(engine.state)
         # All that a start gives is in this first checkpoint: a resume needs neither it nor the run it came from.
         engine.save(session)
@@ -191,6 +192,8 @@ def _train(
                     folder.set_state("stopped")
             raise
     write_outcome(engine, prepared, machine, folder, history.read() if leads else [])
+    if log is not None:
+        log.close()
     if leads:
         folder.seal(folder.config, *folder.description, *folder.outcome)
         folder.set_state("finished")

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from pencil.engine import EpochRecord, Listener
 from pencil.results.checkpoint_store import CheckpointStore
 from pencil.results.history import History
+from pencil.results.log_file import LogFile
 from pencil.types import Phase
 
 HISTORY = "history"
@@ -68,6 +69,8 @@ class Session(Listener):
     said: bool = False
     classes: Sequence[str] = ()
     """The classes' names."""
+    log: LogFile | None = None
+    """Where lines are kept; nowhere in the processes that train along."""
     lost: frozenset[int] = frozenset()
     """Classes that had no label left after the last epoch."""
     last_save: float = field(default_factory=time.monotonic)
@@ -107,6 +110,8 @@ class Session(Listener):
         return self.stopping.is_set()
 
     def note(self, line: str) -> None:
+        if self.log is not None:
+            self.log.write(line)
         self.progress.note(line)
 
     @contextmanager
