@@ -1,6 +1,7 @@
 """log.txt: what a run had to say, kept beside its results; a long run's log does not grow without end."""
 
 import logging
+from contextlib import suppress
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
@@ -26,4 +27,5 @@ class LogFile:
 
     def close(self) -> None:
         """Give the file back."""
-        self._handler.close()
+        with suppress(OSError):
+            self._handler.close()
