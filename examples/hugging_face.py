@@ -19,7 +19,7 @@ dataset = datasets.Dataset.from_dict({"image": images, "label": noisy}, features
 
 with tempfile.TemporaryDirectory() as place:
     # A dataset on disk or on the hub: pencil train hf:NAME --out run
-    settings = {"data": {"augment": {"flip": False}}, "options": {"label_step": "2 -> 0"}}
+    settings = {"data": {"augment": {"flip": False}}}
     pencil.fit(dataset, out=f"{place}/run", epochs=(6, 12, 4), device="cpu", settings=settings)
     corrected = add_corrected_labels(dataset, f"{place}/run")  # then: corrected.push_to_hub(NAME)
 

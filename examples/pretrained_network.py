@@ -21,7 +21,7 @@ with tempfile.TemporaryDirectory() as place:
     config.layer_type, config.downsample_in_first_stage = "basic", False
     ResNetForImageClassification(config).save_pretrained(f"{place}/network")
 
-    settings = {"data": {"augment": {"flip": False}, "held_out": 0.0}, "options": {"label_step": "2 -> 0"}}
+    settings = {"data": {"augment": {"flip": False}, "held_out": 0.0}}
     result = pencil.fit(
         (pixels * 15).astype(np.uint8), noisy, backbone=f"transformers:{place}/network", epochs=(6, 12, 4),
         device="cpu", settings=settings,

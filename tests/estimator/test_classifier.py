@@ -1,7 +1,6 @@
 """PencilClassifier: what it learns, which data it takes, and how it lives among scikit-learn's tools."""
 
 import pickle
-import sys
 from typing import Any
 
 import numpy as np
@@ -69,7 +68,8 @@ def test_tensors_and_lists_are_taken_like_arrays(noisy: Any) -> None:
 
 
 def test_data_frames_keep_their_column_names(noisy: Any) -> None:
-    pandas = pytest.importorskip("pandas")
+    import pandas
+
     x, y, _ = noisy
     frame = pandas.DataFrame(x, columns=list("abcd"))
     model = quick(epochs=3).fit(frame, pandas.Series(y))
@@ -79,11 +79,24 @@ def test_data_frames_keep_their_column_names(noisy: Any) -> None:
         model.predict(frame[["b", "a", "c", "d"]])
 
 
-def test_pandas_is_not_imported_for_arrays(fitted: PencilClassifier) -> None:
-    if "pandas" in sys.modules:
-        pytest.skip("another test imported pandas")
-    fitted.predict(np.zeros((2, 4)))
-    assert "pandas" not in sys.modules
+def test_predictions_for_cleanlab_come_with_the_fit(fitted: PencilClassifier, noisy: Any) -> None:
+    from cleanlab.filter import find_label_issues
+    from cleanlab.rank import get_label_quality_scores
+
+    _, wrong, truth = noisy
+    pred_probs = fitted.pred_probs_
+    assert pred_probs.shape == (300, 3)
+    np.testing.assert_allclose(pred_probs.sum(1), 1, atol=1e-5)
+    found = find_label_issues(wrong, pred_probs)
+    assert found[wrong != truth].mean() > 0.9 and found[wrong == truth].mean() < 0.1
+    scores = get_label_quality_scores(wrong, pred_probs)
+    assert scores[wrong != truth].max() < np.median(scores[wrong == truth])
+
+
+def test_predictions_for_cleanlab_keep_the_order_of_the_examples(noisy: Any) -> None:
+    x, wrong, truth = noisy
+    model = quick(epochs=20, settings={**SMALL, "data": {"held_out": 0.3}}).fit(x, wrong)
+    assert (model.pred_probs_.argmax(1) == truth).mean() > 0.9
 
 
 def test_it_lives_in_pipelines_and_searches(noisy: Any) -> None:

@@ -45,6 +45,9 @@ class PencilClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     label_distributions_ : [n, C] what is believed of each training label, y^d.
     corrected_labels_ : [n] the most probable class of each training example, as in `classes_`.
     label_quality_ : [n] 0 (the given label is surely wrong) to 1 (surely right).
+    pred_probs_ : [n, C] the network's predictions for the training examples, averaged over label learning: what
+        cleanlab's functions take. The network has seen these examples; cross_val_predict gives predictions of
+        networks that have not, at the cost of several trainings.
     model_ : the trained network; it takes prepared inputs.
     summary_ : the run in a few numbers, as in result.json.
     """
@@ -87,6 +90,7 @@ class PencilClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             learned = train(dataset, self._asked(), self.epochs, self.verbose)
         self.model_, self._preparation = learned.model, learned.preparation
         self.label_distributions_, self.label_quality_ = learned.distributions, learned.quality
+        self.pred_probs_ = learned.pred_probs
         self.corrected_labels_ = self.classes_[learned.corrected]
         self.summary_ = learned.summary
         return self

@@ -16,6 +16,7 @@ from pencil.data import ArrayInputs, Dataset, Preparation
 from pencil.data.augment import Prepare
 from pencil.engine import predict
 from pencil.errors import PencilError
+from pencil.estimator.predictions import mean_predictions
 from pencil.estimator.progress import Lines
 from pencil.results.distributions import spread
 from pencil.run.budget import shared
@@ -36,6 +37,7 @@ class Learned:
     distributions: NDArray[np.float32]
     corrected: NDArray[np.int64]
     quality: NDArray[np.float64]
+    pred_probs: NDArray[np.float32]
     summary: dict[str, Any]
 
 
@@ -51,12 +53,13 @@ def train(dataset: Dataset, asked: Document, epochs: int | Sequence[int] | None,
         engine.train(progress)
         table, believed = label_rows(engine, prepared)
         summary = summarise(engine, prepared, machine, progress.history, table)
+        pred_probs = mean_predictions(engine, prepared.dataset, table["id"].to_pylist())
     whole = believed.shares
     if believed.classes.shape[1]:
         whole = spread(believed.classes, believed.shares, dataset.num_classes)
     model = engine.state.network.eval().to("cpu", torch.float32)
     preparation = prepared.dataset.preparation
-    return Learned(model, preparation, whole, believed.corrected, believed.quality, summary.fields())
+    return Learned(model, preparation, whole, believed.corrected, believed.quality, pred_probs, summary.fields())
 
 
 def _plan(dataset: Dataset, asked: Document, epochs: int | Sequence[int] | None) -> Plan:

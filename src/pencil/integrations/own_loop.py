@@ -22,7 +22,6 @@ from pencil.quality.score import Scores, score
 from pencil.table import ExampleTable, Rows
 from pencil.types import Phase
 
-
 OPTIONS = {
     "compatibility": "code",
     "anchor": 0.5,
