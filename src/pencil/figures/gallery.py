@@ -20,7 +20,7 @@ def draw_gallery(images: Sequence[NDArray[Any]], given: Sequence[str], corrected
         figure = Figure(figsize=(1.5 * COLUMNS, 1.9 * rows))
         # Known margins: finding them would take longer than drawing.
         figure.subplots_adjust(left=0, right=1, bottom=0.2 / rows, top=1 - 0.25 / rows, wspace=0.05, hspace=0.35)
-        figure.suptitle("given label above, believed label below", fontsize=9, color=MUTED, y=1)
+        figure.suptitle("given label above, believed label below", fontsize=9, color=MUTED, y=0.99)
         for place, image in enumerate(images):
             axes = figure.add_subplot(rows, COLUMNS, place + 1)
             axes.imshow(image.squeeze(), cmap="gray", interpolation="nearest")
