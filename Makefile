@@ -6,6 +6,7 @@
 # make docs      the documentation as a site in site/, links checked
 # make lowest    the fast tests with the lowest versions of all dependencies, in .venv-lowest
 # make torture   kills, full disks, damaged and hostile files, long runs; SEED=7 for other moments
+# make audit     ask pip-audit whether a locked package has a known flaw
 # make clean     remove the environment, caches and built packages
 #
 # Another Python: make setup PYTHON=python3.12
@@ -15,7 +16,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check
 
-.PHONY: setup demo test check lint types imports fast package docs lowest torture clean
+.PHONY: setup demo test check lint types imports fast package docs lowest torture audit clean
 
 setup: $(READY)
 
@@ -78,6 +79,12 @@ SEED ?= 0
 torture: setup
 	@OMP_NUM_THREADS=1 $(BIN)/python -m tests.torture --seed $(SEED)
 
+# In an environment of its own. Packages that its data does not know are a failure too: they were not looked at.
+audit:
+	@$(PYTHON) -m venv .venv-audit
+	@.venv-audit/bin/python -m pip install -qq --disable-pip-version-check pip-audit
+	@.venv-audit/bin/pip-audit --strict --disable-pip --require-hashes -r requirements/dev.txt
+
 clean:
-	@rm -rf .venv .venv-lowest build dist site .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	@rm -rf .venv .venv-lowest .venv-audit build dist site .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 	@find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

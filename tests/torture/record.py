@@ -76,7 +76,7 @@ def page(record: dict[str, Any]) -> str:
         + ", ".join(f"{name} {number}" for name, number in versions.items())
         + ".",
         "",
-        "What is promised about hostile files is in [SECURITY.md](../SECURITY.md).",
+        "What is promised about hostile files is in `SECURITY.md`.",
     ]
     return "\n".join(lines) + "\n"
 
