@@ -72,7 +72,8 @@ def _is_missing(value: Any) -> bool:
 def _whole(values: NDArray[Any]) -> NDArray[np.int64]:
     """Turn floats that count into whole numbers, NaN into "no label", and refuse fractions."""
     filled = np.where(np.isnan(values), UNLABELLED, values)
-    wrong = np.flatnonzero((filled != np.round(filled)) | np.isinf(filled))
+    # From 2⁶³ on a number has no place among whole ones; infinity is such a number too.
+    wrong = np.flatnonzero((filled != np.round(filled)) | (np.abs(filled) >= 2.0**63))
     if len(wrong):
         raise PencilError(
             f"the label in row {wrong[0] + 1} is {filled[wrong[0]]:g}, not a whole number;"

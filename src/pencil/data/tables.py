@@ -70,7 +70,7 @@ def numbers(table: Any, names: Sequence[str]) -> NDArray[np.float64]:
         values = column(table, name)
         if not (pa.types.is_integer(values.type) or pa.types.is_floating(values.type) or pa.types.is_null(values.type)):
             raise PencilError(f'the column "{name}" is {values.type}, not numbers; give another.')
-        parts.append(np.asarray(pc.cast(values, pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64))
+        parts.append(np.asarray(pc.cast(values, pa.float64(), safe=False).to_numpy(zero_copy_only=False), dtype=np.float64))
     return np.stack(parts, axis=1)
 
 
@@ -89,7 +89,7 @@ def _feature(table: Any, name: str) -> tuple[NDArray[np.float64], list[str]]:
     if pa.types.is_boolean(values.type):
         values = pc.cast(values, pa.int8())
     if pa.types.is_integer(values.type) or pa.types.is_floating(values.type):
-        as_numbers = pc.cast(values, pa.float64()).to_numpy(zero_copy_only=False)
+        as_numbers = pc.cast(values, pa.float64(), safe=False).to_numpy(zero_copy_only=False)
         return np.asarray(as_numbers, dtype=np.float64)[:, None], [name]
     if is_vector(values.type):
         return vectors(values, name)
