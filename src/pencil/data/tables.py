@@ -70,7 +70,8 @@ def numbers(table: Any, names: Sequence[str]) -> NDArray[np.float64]:
         values = column(table, name)
         if not (pa.types.is_integer(values.type) or pa.types.is_floating(values.type) or pa.types.is_null(values.type)):
             raise PencilError(f'the column "{name}" is {values.type}, not numbers; give another.')
-        parts.append(np.asarray(pc.cast(values, pa.float64(), safe=False).to_numpy(zero_copy_only=False), dtype=np.float64))
+        as_numbers = pc.cast(values, pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+        parts.append(np.asarray(as_numbers, dtype=np.float64))
     return np.stack(parts, axis=1)
 
 
