@@ -1,0 +1,127 @@
+"""The two systems of label_errors.py: each training is done once, and what it found kept in a file."""
+
+import gc
+import json
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import average_precision_score, precision_recall_fscore_support, roc_auc_score
+from sklearn.model_selection import StratifiedKFold
+
+import pencil
+from pencil.data import Dataset
+from pencil.results.atomic import write_atomic
+from pencil.run import predict_run
+
+FOLDS = 5
+
+
+def one_run(dataset: Dataset, shared: dict[str, Any], asked: Any, work: Path) -> dict[str, Any]:
+    """Train PENCIL once; its quality ranks, its corrected labels are the flags and the repair."""
+    path = work / "pencil.json"
+    if not path.exists():
+        started = time.perf_counter()
+        result = pencil.fit(
+            dataset, settings=shared, recipe=asked.recipe, epochs=asked.pencil_epochs, held_out=asked.held_out,
+            seed=asked.seed,
+        )  # fmt: skip
+        seconds = time.perf_counter() - started
+        place = {key: row for row, key in enumerate(result.labels["id"].to_pylist())}
+        order = np.array([place[str(key)] for key in dataset.train.ids])
+        corrected = np.asarray(result.labels["corrected"])[order]
+        quality = np.asarray(result.labels["quality"])[order]
+        figures = measured(dataset, 1 - quality, corrected != dataset.train.given, corrected)
+        facts = {"seconds": round(seconds, 1), "epochs": len(result.history)}
+        write_json(path, figures | facts | {"device": result.summary["environment"]["device"]})
+        print(f"PENCIL: {seconds:.0f} s", flush=True)
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return found
+
+
+def predict_fold(dataset: Dataset, epochs: int, fold: int, shared: dict[str, Any], seed: int, work: Path) -> None:
+    """Predict a fifth of the examples with a network trained on the others, and keep it with the time it took."""
+    path = work / f"cleanlab-{epochs}-fold-{fold}.npz"
+    if path.exists():
+        return
+    started = time.perf_counter()
+    kept, apart = _folds(dataset, seed)[fold]
+    others, fifth = (replace(dataset, train=dataset.train.take(rows)) for rows in (kept, apart))
+    result = pencil.fit(others, settings=shared, method="cross_entropy", epochs=[epochs], held_out=0.0, seed=seed)
+    device, backbone = str(shared["hardware"]["device"]), str(shared["backbone"])
+    found = predict_run(result.folder, fifth, split="train", device=device, backbone=backbone)
+    seconds = time.perf_counter() - started
+
+    def write(place: Path) -> None:
+        with place.open("wb") as file:
+            np.savez(file, rows=apart, probabilities=found.probabilities, seconds=seconds)
+
+    write_atomic(path, write)
+    print(f"cleanlab's network, {epochs} epochs, fold {fold + 1} of {FOLDS}: {seconds:.0f} s", flush=True)
+    del result
+    gc.collect()  # A captured step keeps its memory on the GPU until then.
+
+
+def _folds(dataset: Dataset, seed: int) -> list[tuple[NDArray[Any], NDArray[Any]]]:
+    given = dataset.train.given
+    return list(StratifiedKFold(FOLDS, shuffle=True, random_state=seed).split(given, given))
+
+
+def cleanlab_figures(dataset: Dataset, epochs: int, work: Path) -> dict[str, Any] | None:
+    """Let cleanlab rank and flag by the predictions of one length, which repair what is flagged; None if unfinished."""
+    from cleanlab.filter import find_label_issues
+    from cleanlab.rank import get_label_quality_scores
+
+    paths = [work / f"cleanlab-{epochs}-fold-{fold}.npz" for fold in range(FOLDS)]
+    if not all(path.exists() for path in paths):
+        return None
+    given = dataset.train.given
+    probabilities, training = np.zeros((len(given), dataset.num_classes)), 0.0
+    for path in paths:
+        with np.load(path) as part:
+            probabilities[part["rows"]] = part["probabilities"]
+            training += float(part["seconds"])
+    started = time.perf_counter()
+    flagged = find_label_issues(given, probabilities)
+    suspicion = 1 - get_label_quality_scores(given, probabilities)
+    repaired = np.where(flagged, probabilities.argmax(1), given)
+    seconds = round(training + time.perf_counter() - started, 1)
+    return measured(dataset, suspicion, flagged, repaired) | {"seconds": seconds, "epochs": epochs}
+
+
+def measured(
+    dataset: Dataset, suspicion: NDArray[Any], flagged: NDArray[np.bool_], repaired: NDArray[Any]
+) -> dict[str, Any]:
+    """Return how well wrong labels were ranked, flagged and repaired."""
+    clean = truth(dataset)
+    wrong = dataset.train.given != clean
+    precision, recall, f1, _ = precision_recall_fscore_support(wrong, flagged, average="binary", zero_division=0)
+    return {
+        "auroc": round(float(roc_auc_score(wrong, suspicion)), 4),
+        "auprc": round(float(average_precision_score(wrong, suspicion)), 4),
+        "precision": round(100 * float(precision), 2),
+        "recall": round(100 * float(recall), 2),
+        "f1": round(100 * float(f1), 2),
+        "label_accuracy": percent(repaired == clean),
+    }
+
+
+def truth(dataset: Dataset) -> NDArray[np.int64]:
+    """Return the true labels."""
+    if dataset.train.clean is None:
+        sys.exit(f"the true labels of {dataset.name} are not known; nothing can be measured.")
+    return dataset.train.clean
+
+
+def percent(hits: NDArray[np.bool_]) -> float:
+    """Return the share of hits."""
+    return round(100 * float(hits.mean()), 2)
+
+
+def write_json(path: Path, document: Any) -> None:
+    """Write a document whole or not at all."""
+    write_atomic(path, (json.dumps(document, indent=2, sort_keys=True, ensure_ascii=False) + "\n").encode())
