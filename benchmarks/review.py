@@ -1,4 +1,7 @@
-"""How fast a review of many suspects is: `python benchmarks/review.py [--count 100000] [--json FILE]`.
+"""How fast a review of many suspects is.
+
+    python benchmarks/review.py            measure (a minute), write the record and the table in docs/howto/review.md
+    python benchmarks/review.py --page     write the table again from the record
 
 Makes a run folder with that many suspects, starts `pencil review` on it, and measures over HTTP, one request after
 another, as one person's browser would: the time until the first page is there (page, files, summary, items), the time
@@ -9,12 +12,11 @@ import argparse
 import http.client
 import json
 import os
-import platform
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -24,9 +26,24 @@ import numpy as np
 from pencil.results.arrays import write_arrays
 from pencil.results.atomic import write_atomic
 from pencil.results.documents import write_classes
+from pencil.results.environment import environment
 from pencil.results.folder import RunFolder
 from pencil.results.labels_table import build_labels, write_labels
 
+ROOT = Path(__file__).parents[1]
+COUNT, SEED = 100_000, 0
+RECORD = ROOT / "reference" / "review" / f"suspects-{COUNT}.json"
+PAGE = ROOT / "docs" / "howto" / "review.md"
+START, END = "<!-- speed: generated from reference/review by benchmarks/review.py -->", "<!-- /speed -->"
+SHOWN = {
+    "first_page_again": "first page again",
+    "page": "another page",
+    "search": "search by id",
+    "pair": "one pair of classes",
+    "thumbnail": "thumbnail",
+    "example": "one example",
+    "decision": "a decision, until it is on disk",
+}
 CLASSES = tuple(f"class {number}" for number in range(100))
 FILES = ("/", "/main.js", "/api.js", "/chooser.js", "/dom.js", "/filters.js", "/grid.js", "/keys.js", "/single.js",
          "/state.js", "/review.css", "/icon.svg")  # fmt: skip
@@ -34,7 +51,7 @@ FILES = ("/", "/main.js", "/api.js", "/chooser.js", "/dom.js", "/filters.js", "/
 
 def make_run(folder: Path, count: int) -> None:
     """Write a run of 32 × 32 images, all of them suspects."""
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(SEED)
     ids = [f"photos/{number % 100:02d}/{number:08d}.jpg" for number in range(count)]
     given, corrected = rng.integers(0, 100, (2, count))
     believed = rng.dirichlet(np.ones(100), count).astype(np.float32)
@@ -118,15 +135,12 @@ def measure(browser: Browser, count: int) -> dict[str, Any]:
     }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--count", type=int, default=100_000, help="suspects")
-    parser.add_argument("--folder", help="where the run is made (a disk, not memory); default the present folder")
-    parser.add_argument("--json", type=Path, help="file to write the figures to")
-    asked = parser.parse_args()
-    with tempfile.TemporaryDirectory(dir=asked.folder or ".") as place:
+def conduct(count: int, folder: str) -> dict[str, Any]:
+    """Make the run, serve it, ask, and return the record."""
+    begun, before = time.perf_counter(), os.getloadavg()[0]
+    with tempfile.TemporaryDirectory(dir=folder) as place:
         run = Path(place).resolve() / "run"
-        make_run(run, asked.count)
+        make_run(run, count)
         started = time.perf_counter()
         command = [sys.executable, "-m", "pencil", "review", str(run), "--no-open", "--port", "0"]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
@@ -134,14 +148,61 @@ def main() -> None:
             line = server.stdout.readline()
             ready = round(time.perf_counter() - started, 2)
             try:
-                found = {"suspects": asked.count, "ready_s": ready, **measure(Browser(line.split()[1]), asked.count)}
+                found = measure(Browser(line.split()[1]), count)
             finally:
                 server.terminate()
-    found |= {"machine": platform.machine(), "cpus": os.cpu_count(), "python": platform.python_version()}
-    print(json.dumps(found, indent=2))
-    if asked.json:
-        asked.json.write_text(json.dumps(found, indent=2) + "\n")
+    return {
+        "study": "review",
+        "suspects": count,
+        "seed": SEED,
+        "ready_s": ready,
+        **found,
+        "seconds": round(time.perf_counter() - begun, 1),
+        "load_average": {"before": round(before, 1), "after": round(os.getloadavg()[0], 1)},
+        "environment": environment({"cpus": os.cpu_count()}),
+        "command": f"python benchmarks/review.py --count {count}",
+    }
+
+
+def table(record: dict[str, Any]) -> str:
+    """Return the table of the page, with a line on how it was measured."""
+    lines = ["| | median | 95th percentile |", "|---|---|---|"]
+    lines.append(f"| first page, server just started | {record['first_page']:.0f} ms | |")
+    for key, title in SHOWN.items():
+        lines.append(f"| {title} | {record[key]['median_ms']:.1f} ms | {record[key]['p95_ms']:.1f} ms |")
+    load, facts = record["load_average"], record["environment"]
+    note = (
+        f"`{record['command']}`, one request after another over HTTP; {facts['platform']}, {facts['cpus']} CPUs, load"
+        f" average {load['before']} before and {load['after']} after; the server is ready {record['ready_s']:.1f} s"
+        " after its start. Record: `reference/review`."
+    )
+    return "\n".join(lines) + f"\n\n{note}\n"
+
+
+def with_table(page: str, text: str) -> str:
+    """Replace what stands between the page's two marks."""
+    before, rest = page.split(START)
+    return f"{before}{START}\n{text}{END}{rest.split(END)[1]}"
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Measure, unless only the page is asked for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--count", type=int, default=COUNT, help="suspects")
+    parser.add_argument("--folder", default=".", help="where the run is made: on a disk, not in memory")
+    parser.add_argument(
+        "--record", type=Path, default=RECORD, help="file to write; the page is made of the default one"
+    )
+    parser.add_argument("--page", action="store_true", help="measure nothing")
+    asked = parser.parse_args(arguments)
+    if not asked.page:
+        text = json.dumps(conduct(asked.count, asked.folder), indent=2, sort_keys=True) + "\n"
+        print(text, end="")
+        asked.record.parent.mkdir(parents=True, exist_ok=True)
+        asked.record.write_text(text, encoding="utf-8")
+    if asked.record == RECORD:
+        PAGE.write_text(with_table(PAGE.read_text(encoding="utf-8"), table(json.loads(RECORD.read_text()))))
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])
