@@ -10,10 +10,12 @@ from pencil.config import override
 from pencil.data import Dataset, from_arrays
 from pencil.engine import Engine, Listener, Stopped
 from pencil.engine.average import Average
+from pencil.engine.share import own_batches
 from pencil.errors import PencilError
 from pencil.losses import mix
 from pencil.run.build import build_engine, choose_machine
 from pencil.run.plan import plan
+from pencil.runtime import ALONE, Processes
 
 TAUGHT = {"average_epochs": 1.0, "mixup": 1.0, "views": 2}
 
@@ -42,10 +44,24 @@ def test_running_statistics_are_averaged_too() -> None:
     assert not average.network.training
 
 
-def test_rows_are_mixed_with_those_half_a_batch_away() -> None:
-    values = torch.tensor([[0.0], [10.0], [20.0], [30.0]])
-    assert mix(values, torch.tensor([0.5, 0.0, 0.25, 1.0])).flatten().tolist() == [10, 10, 15, 10]
+def test_neighbours_are_mixed_and_one_without_a_neighbour_stays() -> None:
+    values = torch.tensor([[0.0], [10.0], [20.0], [30.0], [40.0]])
+    assert mix(values, torch.tensor([0.5, 0.0, 0.25, 1.0, 0.5])).flatten().tolist() == [5, 10, 22.5, 20, 40]
     assert mix(values, None) is values
+
+
+@pytest.mark.parametrize("count", [2, 3])
+@pytest.mark.parametrize("length", [1, 4, 7, 12])
+def test_processes_that_share_a_batch_mix_what_one_process_mixes(count: int, length: int) -> None:
+    order = torch.randperm(length, generator=torch.Generator().manual_seed(0)) * 1.0
+    (whole,) = own_batches(order, 12, ALONE)
+    alone = dict(zip(whole.tolist(), mix(whole, torch.full((length,), 0.25)).tolist(), strict=True))
+    seen: dict[float, float] = {}
+    for rank in range(count):
+        one = type("One", (Processes,), {"rank": rank, "count": count})()
+        (part,) = own_batches(order, 12, one)
+        seen |= dict(zip(part.tolist(), mix(part, torch.full((len(part),), 0.25)).tolist(), strict=True))
+    assert seen == alone
 
 
 def small(images: bool = False) -> Dataset:
@@ -110,7 +126,7 @@ def test_predictions_and_the_finished_network_are_the_average(tmp_path) -> None:
 
 
 def test_mixing_changes_what_the_network_learns_but_not_whom_the_labels_follow() -> None:
-    plain, mixed = engine(small(), average_epochs=1.0), engine(small(), average_epochs=1.0, mixup=1.0)
+    plain, mixed = (engine(small(), average_epochs=1.0, mixup=share) for share in (0.0, 1.0))
     for each in (plain, mixed):
         each.train(Listener())
     weights = (e.state.model.state_dict() for e in (plain, mixed))

@@ -8,8 +8,12 @@ from pencil.runtime import Processes
 
 
 def own_batches(order_N: Tensor, batch_size: int, processes: Processes) -> list[Tensor]:
-    """Return this process's share of each batch: every example once an epoch, none twice; the last may be empty."""
-    return [batch[processes.rank :: processes.count] for batch in torch.split(order_N, batch_size)]
+    """Return this process's share of each batch: every example once an epoch, none twice; the last may be empty.
+
+    Neighbours stay together, since a method may mix them.
+    """
+    turn_B = torch.arange(batch_size) // 2 % processes.count
+    return [batch[turn_B[: len(batch)] == processes.rank] for batch in torch.split(order_N, batch_size)]
 
 
 def unite(state: State, processes: Processes) -> None:
