@@ -205,7 +205,7 @@ def test_twenty_megabytes_are_fast_but_for_the_disk(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(os, "fsync", lambda _: None)
     seconds = []
     for _ in range(5):
-        start = time.perf_counter()
+        start = time.process_time()
         store.save(tensors, {})
-        seconds.append(time.perf_counter() - start)
+        seconds.append(time.process_time() - start)
     assert min(seconds) < 0.1
