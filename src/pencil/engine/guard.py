@@ -6,10 +6,15 @@ the labels it learns, and the shares of the classes among them.
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
+
+from pencil.types import Phase
+
+if TYPE_CHECKING:
+    from pencil.engine.state import State
 
 SURE = 3.0
 """Standard errors by which held-out accuracy must fall before it counts as harm."""
@@ -67,3 +72,21 @@ class Guard:
     def tensors(self) -> dict[str, Tensor]:
         """Return all that a checkpoint needs."""
         return {"highest": self.highest, "pace": self.pace, **{f"good.{k}": v for k, v in self.good.items()}}
+
+
+def went_back(state: "State", phase: Phase, record: dict[str, Any], *, held_out: int) -> str:
+    """Go back to the last good state where an epoch of moving labels has done harm, and say what harm; else keep it."""
+    guard = state.guard
+    if guard is None:
+        return ""
+    harm = ""
+    if phase.rule.moves:
+        labels_C, given_N = state.meters.labels, state.table.columns["given"]
+        given_C = torch.bincount(given_N[given_N >= 0], minlength=len(labels_C))
+        harm = guard.judge(record, held_out, labels_C, given_C)
+    if not harm:
+        guard.keep(state.learning(), record, moved=phase.rule.moves)
+        return ""
+    guard.go_back(state.learning())
+    record["went_back"] = harm
+    return harm

@@ -14,11 +14,13 @@ from pencil.data.augment import Prepare
 from pencil.engine.evaluate import Evaluator, accuracy, mean_loss
 from pencil.engine.events import EpochRecord, Listener, Stopped
 from pencil.engine.feed import Feed
+from pencil.engine.guard import went_back
 from pencil.engine.record import measured, rates, refuse_nonfinite
 from pencil.engine.share import average_buffers, own_batches, unite
 from pencil.engine.state import State
 from pencil.engine.step import Step, TooLarge, Wrap
 from pencil.engine.stepper import Steppers
+from pencil.engine.view import View
 from pencil.errors import PencilError
 from pencil.runtime import ALONE, Precision, Processes, seed_for
 from pencil.types import Phase
@@ -33,6 +35,9 @@ class Watched:
 
     evaluator: Evaluator
     labels: Tensor
+
+    def __len__(self) -> int:
+        return len(self.labels)
 
 
 @dataclass
@@ -103,10 +108,10 @@ class Engine:
         if phase.from_best:
             self.state.return_to_best()
         if phase.fresh_network:
-            self.state.method.before_fresh_network(_View(self, 0), phase)
+            self.state.method.before_fresh_network(View(self, 0), phase)
             torch.manual_seed(seed_for(self.seed, "network", self.epoch))
             self.state.renew_network(self.new_network().state_dict())
-        self.state.method.before_phase(_View(self, 0), phase)
+        self.state.method.before_phase(View(self, 0), phase)
 
     def _run_epoch(self, phase: Phase, phase_epoch: int, listener: Listener) -> None:
         started = time.perf_counter()
@@ -128,7 +133,8 @@ class Engine:
         unite(self.state, self.processes)
         self._settle_buffers(listener)
         record = self._measure(phase, phase_epoch)
-        self._watch(phase, record, listener)
+        if harm := went_back(self.state, phase, record, held_out=len(self.watched.get("held_out", ()))):
+            listener.note(f"epoch {self.epoch + 1}: {harm}; labels and network go back, labels now move more slowly.")
         elapsed = time.perf_counter() - started
         self.seconds += elapsed
         self.epoch += 1
@@ -188,7 +194,7 @@ class Engine:
             # Random numbers inside a network (dropout) follow from seed and epoch, so that a resume repeats them.
             follower = () if self.processes.leads else (self.processes.rank,)
             torch.manual_seed(seed_for(self.seed, "epoch", self.epoch, *follower))
-            self.state.method.before_epoch(_View(self, phase_epoch), phase)
+            self.state.method.before_epoch(View(self, phase_epoch), phase)
         return batches
 
     def _step(self, phase: Phase, size: int, listener: Listener) -> None:
@@ -231,50 +237,9 @@ class Engine:
         self.state.keep_best(self._score(record))
         return record
 
-    def _watch(self, phase: Phase, record: EpochRecord, listener: Listener) -> None:
-        """Go back to the last good state where an epoch of moving labels has done harm."""
-        guard, state = self.state.guard, self.state
-        if guard is None:
-            return
-        held_out = self.watched.get("held_out")
-        harm = ""
-        if phase.rule.moves:
-            labels_C = state.meters.labels
-            given_N = state.table.columns["given"]
-            given_C = torch.bincount(given_N[given_N >= 0], minlength=len(labels_C))
-            harm = guard.judge(record, 0 if held_out is None else len(held_out.labels), labels_C, given_C)
-        if not harm:
-            guard.keep(state.learning(), record, moved=phase.rule.moves)
-            return
-        guard.go_back(state.learning())
-        record["went_back"] = harm
-        listener.note(f"epoch {self.epoch + 1}: {harm}; labels and network go back, labels now move more slowly.")
-
     def _score(self, record: EpochRecord) -> float:
         """Return how good the weights are by the held-out labels; without any the latest weights count as the best."""
         if "held_out_loss" not in record:
             return float(self.epoch)
         by_loss = self.state.method.keeps_best == "loss"
         return -float(record["held_out_loss"]) if by_loss else float(record["held_out_accuracy"])
-
-
-class _View:
-    """What a method's hook sees of the engine."""
-
-    def __init__(self, engine: Engine, phase_epoch: int) -> None:
-        self.engine = engine
-        self.columns = engine.state.table.columns
-        self.epoch, self.phase_epoch = engine.epoch, phase_epoch
-
-    def predict(self) -> Tensor:
-        return self.engine.train_evaluator.logits(self.engine.state.network).softmax(-1)
-
-    def held_out(self) -> tuple[Tensor, Tensor] | None:
-        watched = self.engine.watched.get("held_out")
-        if watched is None:
-            return None
-        return watched.evaluator.logits(self.engine.state.network), watched.labels
-
-    def predict_best(self) -> Tensor:
-        with self.engine.state.best_weights():
-            return self.predict()

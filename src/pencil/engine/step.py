@@ -4,7 +4,6 @@ Shapes: B examples, C classes.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -12,127 +11,19 @@ from torch import Tensor, nn
 
 from pencil.data.augment import Prepare, draw
 from pencil.engine.feed import Feed
+from pencil.engine.objective import Measured, joined, objective
+from pencil.engine.settle import settle
 from pencil.engine.state import State
 from pencil.losses import mix
-from pencil.methods import Method
 from pencil.runtime import ALONE, Precision, Processes
-from pencil.table import Rows, distribution_of
-from pencil.table.rules import apply
-from pencil.types import Batch, Phase
+from pencil.table import Rows
+from pencil.types import Phase
 
 Wrap = Callable[[Any], Any]
 SECOND_VIEW = 2**30
 """Added to the epoch, gives draws of an augmentation that no epoch has."""
 MIXING = 3
 """The stream of draws that says how much of its partner is mixed into an example."""
-
-
-@dataclass(frozen=True)
-class Measured:
-    """What one batch's loss came to."""
-
-    usable_B: Tensor
-    """Rows whose numbers are finite."""
-    count: Tensor
-    """[1] how many examples took part; the network's gradient is divided by it."""
-    rescale: float
-    """Turns the gradient of the summed loss into ∂ℓ/∂ỹ of each example's own row."""
-    parts: dict[str, Tensor]
-
-
-def objective(
-    method: Method,
-    phase: Phase,
-    logits_BC: Tensor,
-    rows: Rows,
-    teacher_BC: Tensor | None = None,
-    share_B: Tensor | None = None,
-) -> tuple[Tensor, Measured]:
-    """Return scale × the loss summed over the examples that take part, and how many they are.
-
-    The sum, not the mean: processes that share a batch add up their gradients and counts, and divide once.
-    """
-    finite_B = logits_BC.isfinite().all(-1)
-    if teacher_BC is not None:
-        finite_B = finite_B & teacher_BC.isfinite().all(-1)
-    dtype = rows["label_logits"].dtype
-
-    def safe(outputs_BC: Tensor) -> Tensor:
-        # A row that is not finite is cut out before the loss, since 0·NaN would still poison the gradient.
-        return torch.where(finite_B.unsqueeze(-1), outputs_BC, torch.zeros_like(outputs_BC)).to(dtype)
-
-    taught_BC = None if teacher_BC is None else safe(teacher_BC)
-    terms = method.loss(_batch(safe(logits_BC), rows, phase, taught_BC, share_B))
-    each_B = torch.stack(list(terms.parts.values())).sum(0) * rows["weight"]
-    usable_B = finite_B & each_B.isfinite()
-    taking_B = usable_B if terms.rows is None else usable_B & terms.rows
-    # Counted in floats: a kernel that sums truth values beside numbers does not compile for every GPU.
-    count = torch.where(taking_B, torch.ones_like(each_B), torch.zeros_like(each_B)).sum().detach()
-    loss = terms.scale * torch.where(taking_B, each_B, torch.zeros_like(each_B)).sum()
-    for term in terms.whole_batch.values():
-        loss = loss + count * term
-    parts = {k: torch.where(usable_B, v.detach(), torch.zeros_like(v)).sum() for k, v in terms.parts.items()}
-    return loss, Measured(usable_B, count.view(1), 1 / terms.scale, parts)
-
-
-def _joined(parts: list[tuple[Tensor, Measured]]) -> tuple[Tensor, Measured]:
-    """Return the outputs and sums of a batch that was learned in parts."""
-    each = [measured for _, measured in parts]
-    whole = Measured(
-        usable_B=torch.cat([measured.usable_B for measured in each]),
-        count=torch.stack([measured.count for measured in each]).sum(0),
-        rescale=each[0].rescale,
-        parts={name: torch.stack([measured.parts[name] for measured in each]).sum(0) for name in each[0].parts},
-    )
-    return torch.cat([logits_BC for logits_BC, _ in parts]), whole
-
-
-def _batch(logits_BC: Tensor, rows: Rows, phase: Phase, teacher_BC: Tensor | None, share_B: Tensor | None) -> Batch:
-    given_BC = rows.get("given_distribution")
-    if given_BC is None:
-        given_BC = distribution_of(rows["given"], logits_BC.shape[1], logits_BC.dtype)
-    return Batch(
-        logits=logits_BC,
-        label_logits=rows["label_logits"],
-        given=given_BC,
-        labelled=rows["labelled"],
-        anchor=rows["anchor"],
-        weight=rows["weight"],
-        phase=phase.name,
-        trusted=rows["locked"],
-        teacher_logits=teacher_BC,
-        partner_share=share_B,
-    )
-
-
-def settle(
-    phase: Phase, rows: Rows, gradient_BC: Tensor, logits_BC: Tensor, step: Tensor, epoch: Tensor, usable_B: Tensor
-) -> tuple[Rows, dict[str, Tensor], Tensor]:
-    """Move the labels by the phase's rule; return the changed rows, what there is to count, and the labels' classes."""
-    prediction_BC = torch.nan_to_num(logits_BC.softmax(-1))
-    changed = apply(phase.rule, rows, gradient_BC, prediction_BC, step, epoch, usable_B)
-    if phase.track_predictions and "prediction_sum" in rows:
-        # What is not finite is no prediction: it must not count in the mean.
-        seen_BC = torch.where(usable_B.unsqueeze(-1), prediction_BC, torch.zeros_like(prediction_BC))
-        changed["prediction_sum"] = rows["prediction_sum"] + seen_BC
-        changed["predictions"] = rows["predictions"] + usable_B.to(torch.int32)
-    label_B = changed.get("label_logits", rows["label_logits"]).argmax(-1)
-    return changed, _counts(rows, changed, label_B, prediction_BC.argmax(-1), usable_B), label_B
-
-
-def _counts(rows: Rows, changed: Rows, label_B: Tensor, network_B: Tensor, usable_B: Tensor) -> dict[str, Tensor]:
-    clean_B = rows.get("clean", torch.full_like(rows["given"], -1))
-    moved_B = changed.get("num_changes", rows["num_changes"]) != rows["num_changes"]
-    return {
-        "examples": torch.ones_like(usable_B).sum(),
-        "correct_given": (network_B == rows["given"]).sum(),
-        "agreeing": (network_B == label_B).sum(),
-        "label_correct": ((label_B == clean_B) & (clean_B >= 0)).sum(),
-        "label_known": (clean_B >= 0).sum(),
-        "changed": moved_B.sum(),
-        "relabelled": ((label_B != rows["given"]) & (rows["given"] >= 0)).sum(),
-        "nonfinite": (~usable_B).sum(),
-    }
 
 
 class TooLarge(Exception):
@@ -203,7 +94,7 @@ class Step:
             if part == size:
                 return self._learn_part(raw, index_B, rows)
             cuts = [slice(start, start + part) for start in range(0, size, part)]
-            return _joined([self._learn_part(raw[c], index_B[c], {k: v[c] for k, v in rows.items()}) for c in cuts])
+            return joined([self._learn_part(raw[c], index_B[c], {k: v[c] for k, v in rows.items()}) for c in cuts])
         except torch.cuda.OutOfMemoryError:
             pass
         # Behind the handler, whose error would keep the memory of the failed pass.

@@ -15,7 +15,8 @@ from torch import Tensor
 from pencil import methods, recipes
 from pencil.config import PhaseSettings, Schedule, merge
 from pencil.data import labels as label_values
-from pencil.engine.step import objective, settle
+from pencil.engine.objective import objective
+from pencil.engine.settle import settle
 from pencil.errors import PencilError
 from pencil.integrations.exchange import everyones_rows
 from pencil.quality.score import Scores, score
