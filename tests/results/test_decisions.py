@@ -122,7 +122,7 @@ def test_a_torn_write_is_rolled_back(path: Path) -> None:
         assert store.decide("later", 1, reviewer="me", key="later").sequence == 41
 
 
-@pytest.mark.parametrize("how", ["flipped", "cut", "empty-header", "text"])
+@pytest.mark.parametrize("how", ["flipped", "cut", "emptied", "all but emptied", "empty-header", "text"])
 def test_a_damaged_file_is_one_clear_line(path: Path, how: str) -> None:
     fill(path, 400)
     content = bytearray(path.read_bytes())
@@ -130,6 +130,8 @@ def test_a_damaged_file_is_one_clear_line(path: Path, how: str) -> None:
         content[4096:8192] = bytes(byte ^ 0x5A for byte in content[4096:8192])
     elif how == "cut":
         content = content[: len(content) // 2]
+    elif "emptied" in how:
+        content = content[: len(how) - len("emptied")]
     elif how == "empty-header":
         content[:100] = bytes(100)
     else:

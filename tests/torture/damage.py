@@ -11,7 +11,7 @@ from .pair import wait_for_epoch
 from .runs import Kind, check_same, digits, unbroken
 
 STOPPED = (Kind("pencil", "dense", "4,6,3"), Kind("pencil", "mapped", "4,6,3"))
-FLIPS, CUTS = 5, 3
+FLIPS, CUTS = 4, 3
 
 
 def run(seed: int, place: Path) -> Counter[str]:
@@ -96,7 +96,6 @@ def _readings(run: Path, place: Path, name: str) -> dict[str, bytes | None]:
     commands: dict[str, tuple[object, ...]] = {
         "labels": ("labels", run, "--apply", "--out", place / "labels.csv"),
         "predict": ("predict", run, place / "digits.npz", "--out", place / "predict.csv"),
-        "resume": ("train", "--resume", "--out", run, "--quiet"),
     }
     for word, arguments in commands.items():
         target = place / f"{word}.csv"

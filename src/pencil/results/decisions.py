@@ -16,7 +16,7 @@ from hashlib import sha256
 from pathlib import Path
 from types import TracebackType
 
-from pencil.results.decisions_file import open_file, refused
+from pencil.results.decisions_file import UNREADABLE, open_file, refused
 from pencil.results.documents import damaged, read_classes
 from pencil.results.folder import RunFolder
 
@@ -158,7 +158,7 @@ def _read(connection: sqlite3.Connection, path: Path, sequence: int) -> list[Act
     try:
         query = f"SELECT sequence, {_WRITTEN}, checksum FROM actions WHERE sequence > ? ORDER BY sequence"
         rows = connection.execute(query, (sequence,)).fetchall()
-    except sqlite3.Error as error:
+    except UNREADABLE as error:
         raise refused(path, error) from error
     for number, *written, checksum in rows:
         if checksum != _checksum(written):
@@ -184,4 +184,4 @@ def _insert(cursor: sqlite3.Cursor, values: tuple[str, str, int | None, int | No
 
 def _checksum(written: Sequence[str | int | None]) -> str:
     """Return what tells a row from one in which a bit has changed; SQLite checks its pages' structure alone."""
-    return sha256(json.dumps(list(written)).encode()).hexdigest()[:16]
+    return sha256(json.dumps(list(written), default=repr).encode()).hexdigest()[:16]

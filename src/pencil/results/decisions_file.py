@@ -30,8 +30,14 @@ SCHEMA = (
 )
 _OWN_NAMES = {"actions", "by_reviewer", "sqlite_sequence", "sqlite_autoindex_actions_1", "sqlite_autoindex_actions_2"}
 _JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")
+_SMALLEST = 512
+"""Bytes of a file; SQLite takes a shorter one for a new one."""
 _PATIENCE = 10.0
 """Seconds to wait while another process writes."""
+
+
+UNREADABLE = (sqlite3.Error, UnicodeDecodeError)
+"""What a damaged file comes to; the second where the library quotes from it."""
 
 
 def open_file(path: Path, *, create: bool) -> sqlite3.Connection:
@@ -52,7 +58,7 @@ def open_file(path: Path, *, create: bool) -> sqlite3.Connection:
         _check(connection, path)
         if new:
             sync_folder(path.parent)
-    except sqlite3.Error as error:
+    except UNREADABLE as error:
         connection.close()
         raise refused(path, error) from error
     except BaseException:
@@ -61,7 +67,7 @@ def open_file(path: Path, *, create: bool) -> sqlite3.Connection:
     return connection
 
 
-def refused(path: Path, error: sqlite3.Error) -> PencilError:
+def refused(path: Path, error: Exception) -> PencilError:
     """Return the line for a person when SQLite could not read or write the file."""
     if isinstance(error, sqlite3.OperationalError):
         return PencilError(
@@ -130,6 +136,11 @@ def _refuse_tricks(path: Path) -> None:
     for file in logs:
         if file.is_symlink() or file.exists():
             raise PencilError(f"{file} is not pencil's own; close the program that has {path.name} open.")
+    # The journal of a transaction that is done begins with zeros; then the file had been written, and a page at least.
+    if path.is_file() and path.stat().st_size < _SMALLEST and journal.is_file() and journal.stat().st_size:
+        with journal.open("rb") as stream:
+            if not any(stream.read(8)):
+                raise damaged(path, "it is empty")
     # A journal may name a further file, which SQLite removes after rolling back; ours never do.
     if journal.is_file() and journal.stat().st_size >= 16:
         with journal.open("rb") as stream:
