@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from pencil.results.decisions import read_standing
+from pencil.results.read import read_run
 
 from .conftest import SOURCE_TREE, serving
 from .test_attacks import HOSTILE, IDS
@@ -70,9 +71,10 @@ def said(page: Any, text: str) -> None:
     shows(page, "#saved", "All saved")
 
 
-def test_train_review_undo_close_apply(browser: Any, tmp_path: Path, troubles: list[str]) -> None:
-    quick = ("--backbone", "mlp", "--epochs", "1,1,1", "--set", "hardware.threads=1", "-q")
-    pencil("train", "digits", "--noise", "symmetric:0.4", "--out", "run", *quick, place=tmp_path)
+def test_train_review_undo_close_apply_and_go_on(browser: Any, tmp_path: Path, troubles: list[str]) -> None:
+    quick = ("--set", "hardware.threads=1", "-q")
+    noisy = ("--noise", "symmetric:0.4", "--backbone", "mlp", "--set", "data.held_out=0", "--epochs", "2,6,1")
+    pencil("train", "digits", "--out", "run", *noisy, *quick, place=tmp_path)
     run = tmp_path / "run"
     with serving(run) as server:
         page = opened(browser, server.address, troubles)
@@ -115,6 +117,10 @@ def test_train_review_undo_close_apply(browser: Any, tmp_path: Path, troubles: l
     final = {row["id"]: row for row in csv.DictReader((tmp_path / "final.csv").open())}
     assert {name for name, row in final.items() if row["source"] == "reviewed"} == set(wanted)
     assert all(int(final[name]["final"]) == label for name, label in wanted.items())
+    pencil("train", "digits", "--from", "run", "--out", "next", "--epochs", "0,2,1", *quick, place=tmp_path)
+    locked = {row["id"]: row["corrected"] for row in read_run(tmp_path / "next").labels.to_pylist() if row["trusted"]}
+    assert locked == wanted
+    assert read_standing(run / "decisions.sqlite").labels() == wanted
 
 
 def test_hostile_names_stay_texts(browser: Any, make: Callable[..., Path], troubles: list[str]) -> None:
