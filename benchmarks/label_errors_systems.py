@@ -86,7 +86,7 @@ def cleanlab_figures(dataset: Dataset, epochs: int, work: Path) -> dict[str, Any
             probabilities[part["rows"]] = part["probabilities"]
             training += float(part["seconds"])
     started = time.perf_counter()
-    flagged = find_label_issues(given, probabilities)
+    flagged = find_label_issues(given, probabilities, n_jobs=1)  # A process that holds a GPU must not fork.
     suspicion = 1 - get_label_quality_scores(given, probabilities)
     repaired = np.where(flagged, probabilities.argmax(1), given)
     seconds = round(training + time.perf_counter() - started, 1)
