@@ -65,7 +65,8 @@ def _time(record: dict[str, Any], ours: dict[str, Any], theirs: dict[str, Any]) 
     share = f"{ours['seconds'] / theirs['seconds']:.2f} of cleanlab's time"
     beside = record.get("processes_at_once", 1) - 1
     share += f" (while {beside} other{'s' * (beside > 1)} shared the device)" * bool(beside)
-    return f"{share}, {record['environment']['device']}"
+    facts = record["environment"]
+    return f"{share}, {facts['device']}, commit {facts.get('commit', 'unknown')[:7]}"
 
 
 def lengths(record: dict[str, Any]) -> str:
