@@ -5,6 +5,15 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
+from hypothesis import settings
+
+# Triton decides at its first import whether kernels are interpreted, so before any test imports it.
+if not torch.cuda.is_available():
+    os.environ.setdefault("TRITON_INTERPRET", "1")
+# A busy machine makes any single example slow.
+settings.register_profile("pencil", deadline=None)
+settings.load_profile("pencil")
 
 SOURCE_TREE = Path(__file__).parents[1] / "src"
 

@@ -23,7 +23,7 @@ def trained(pencil: Command, rows: Path) -> Path:
 
 def clouds(seed: int) -> np.ndarray:
     """Three clouds of points so far apart that any network tells them."""
-    points = np.random.default_rng(seed).normal(size=(120, 8)) + 8 * np.eye(8)[np.arange(120) % 3]
+    points = np.random.default_rng(seed).normal(size=(120, 3)) + 8 * np.eye(3)[np.arange(120) % 3]
     return points.astype(np.float32)
 
 

@@ -18,7 +18,13 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a finished run and its data."""
     folder = tmp_path_factory.mktemp("trained")
     write_rows(folder / "rows.npz")
-    assert command_line(["train", str(folder / "rows.npz"), "--out", str(folder / "run"), "--quiet", *QUICK]) == 0
+    # Long enough that some labels are suspect.
+    lengths = ("--epochs", "6,10,2")
+    assert (
+        command_line(["train", str(folder / "rows.npz"), "--out", str(folder / "run"), "--quiet", *QUICK, *lengths])
+        == 0
+    )
+    assert json.loads((folder / "run" / "result.json").read_text())["num_suspect"] > 0
     return folder
 
 

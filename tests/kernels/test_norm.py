@@ -1,12 +1,9 @@
 """The fused kernels against torch, run by Triton's interpreter where there is no GPU."""
 
-import os
-
 import pytest
 import torch
 from torch import Tensor, nn
 
-os.environ.setdefault("TRITON_INTERPRET", "0" if torch.cuda.is_available() else "1")
 pytest.importorskip("triton", reason="triton is not installed")
 
 from pencil.backbones._preact import PreActResNet
