@@ -55,7 +55,7 @@ def _tear(path: Path, chance: random.Random) -> int:
 
     from pencil.results.decisions import read_standing
 
-    before = read_standing(path).labels()
+    before, old = read_standing(path).labels(), path.read_bytes()
     pid = os.fork()
     if not pid:
         connection = sqlite3.connect(path, isolation_level=None)
@@ -66,7 +66,10 @@ def _tear(path: Path, chance: random.Random) -> int:
         os.kill(os.getpid(), signal.SIGKILL)
     os.waitpid(pid, 0)
     content = bytearray(path.read_bytes())
-    page = 4096 * chance.randrange(1, max(len(content) // 4096 - 1, 2))
+    # Only a page that was being written can be torn.
+    pages = [at for at in range(0, len(old), 4096) if content[at : at + 4096] != old[at : at + 4096]]
+    assert pages, "the kill came before anything was written"
+    page = chance.choice(pages)
     content[page + 2048 : page + 4096] = chance.randbytes(2048)
     path.write_bytes(content)
     assert read_standing(path).labels() == before, "a torn write was not rolled back"

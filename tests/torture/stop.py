@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 from . import process
+from .pair import wait_for_epoch
 from .runs import KINDS, check_same, digits, unbroken
 
 WITHIN = 10.0
@@ -18,8 +19,7 @@ def run(seed: int, place: Path) -> Counter[str]:
     for kind in KINDS:
         whole, out = unbroken(kind, data, place), place / f"{kind.name}-stopped"
         child = process.start(*kind.arguments(data, out), log=place / "stopped.log")
-        while child.running() and not (out / "history.jsonl").exists():
-            time.sleep(0.001)
+        wait_for_epoch(out, 1, child)
         time.sleep(chance.uniform(0, 0.3))
         began = time.monotonic()
         child.send(signal.SIGTERM)
