@@ -13,7 +13,7 @@ from typing import Any
 from .bases import Base, bases
 from .mutate import mutated
 
-PER_READER = 520
+PER_READER = 560
 WORKERS = 2
 SECONDS = 20
 """A read that takes longer hangs."""
