@@ -91,7 +91,6 @@ def test_code_that_the_parent_names_must_be_named_again(pencil: Command, rows: P
         (["--from", "run", "--out", "run"], "already holds a run"),
         (["--from", "run", "--out", "new", "--resume"], "give one of them"),
         (["digits", "--from", "run", "--out", "new"], "other classes"),
-        (["--from", "run"], "--out is missing"),
     ],
 )
 def test_bad_input_is_one_line(pencil: Command, parent: dict[str, int], arguments: list[str], named: str) -> None:
