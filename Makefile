@@ -3,7 +3,7 @@
 # make test      all tests
 # make check     what every commit must pass: lint, types, import order, fast tests
 # make package   wheel and source archive in dist/, and their tests
-# make docs      the documentation as a site in site/, links checked
+# make docs      the documentation as a site in site/, links checked, every code block run
 # make lowest    the fast tests with the lowest versions of all dependencies, in .venv-lowest
 # make torture   kills, full disks, damaged and hostile files, long runs; SEED=7 for other moments
 # make audit     ask pip-audit whether a locked package has a known flaw
@@ -39,7 +39,7 @@ demo: setup
 	@$(BIN)/pencil demo
 
 test: setup
-	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto --dist loadfile
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto --dist loadfile -m "not extended"
 
 check: lint types imports fast
 
@@ -54,7 +54,7 @@ imports: setup
 	@$(BIN)/lint-imports --no-logo
 
 fast: setup
-	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto --dist loadfile -m "not slow"
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto --dist loadfile -m "not slow and not extended"
 
 package: setup
 	@rm -rf dist
@@ -64,6 +64,7 @@ package: setup
 docs: setup
 	@$(BIN)/mkdocs build --strict --quiet
 	@echo "docs: written to site/"
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto tests/docs
 
 # Tests of extras, of the browser and of packaging need more than the package itself asks for.
 lowest:

@@ -41,6 +41,7 @@ for epoch in range(table.num_epochs):
 [place] = broadcast_object_list([tempfile.mkdtemp() if accelerator.is_main_process else None])
 learned = table.distributions
 accelerator.save_state(place)
+accelerator.wait_for_everyone()
 table.load_state_dict(pencil.LabelTable(noisy, num_classes=10).state_dict())
 accelerator.load_state(place)
 assert torch.equal(table.distributions, learned)

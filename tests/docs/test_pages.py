@@ -44,6 +44,8 @@ def pages() -> list[Path]:
     return [README, *(page for page in found if "decisions" not in page.parts)]
 
 
+FIRST = {"README.md", "start.md", "loop.md", "method.md", "folder.md", "deploy.md"}
+"""Pages that every test run goes through; `make docs` goes through all."""
 RUNNING = [page for page in pages() if any(language not in SHOWN for language, _ in blocks(page))]
 
 
@@ -56,7 +58,11 @@ def test_every_block_says_what_it_is() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", RUNNING, ids=lambda page: str(page.relative_to(ROOT)))
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, marks=() if page.name in FIRST else pytest.mark.extended) for page in RUNNING],
+    ids=lambda page: str(page.relative_to(ROOT)),
+)
 def test_a_page_runs(page: Path, place: Path) -> None:
     torch.set_num_threads(1)
     names: dict[str, object] = {"__name__": "page"}
