@@ -111,7 +111,8 @@ class NormReLU(nn.BatchNorm2d):
         assert self.running_mean is not None and self.running_var is not None and self.num_batches_tracked is not None
         if moments is None:
             moments = ops.moments(x.detach())
-        rows, momentum = x.numel() // x.shape[1], self.momentum or 0.0
+        assert self.momentum is not None
+        rows, momentum = x.numel() // x.shape[1], self.momentum
         with torch.no_grad():
             self.running_mean.lerp_(moments[0], momentum)
             self.running_var.lerp_(moments[1] * (rows / max(rows - 1, 1)), momentum)
@@ -119,7 +120,8 @@ class NormReLU(nn.BatchNorm2d):
         return moments
 
     def _fuses(self, x: Tensor) -> bool:
-        return self.training and x.is_cuda and x.dtype == torch.bfloat16 and self.weight.dtype == torch.float32
+        usual = self.momentum is not None and self.running_mean is not None and self.affine
+        return usual and self.training and x.is_cuda and x.dtype == torch.bfloat16 and self.weight.dtype == torch.float32
 
 
 def _fits(conv: nn.Conv2d) -> bool:
