@@ -1,8 +1,11 @@
 """What tests of several rooms share."""
 
 import os
+import shutil
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -25,3 +28,17 @@ def place(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch:
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(SOURCE_TREE), *sys.path]))
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """A real Chromium."""
+    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed; pip install playwright")
+    found = (shutil.which(name) for name in ("chromium", "chromium-browser", "google-chrome"))
+    path = next((path for path in found if path), None)
+    if path is None:
+        pytest.skip("there is no Chromium; install it, e.g. apt-get install chromium")
+    with sync_api.sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield chromium
+        chromium.close()

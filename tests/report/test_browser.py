@@ -1,32 +1,16 @@
 """The page in a real browser: light and dark, wide and narrow, offline and printed."""
 
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed; pip install playwright")
-NAMES = ("chromium", "chromium-browser", "google-chrome")
-CHROMIUM = next((found for name in NAMES if (found := shutil.which(name))), "")
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not CHROMIUM, reason="there is no Chromium; install it, e.g. apt-get install chromium"),
-]
+pytestmark = pytest.mark.slow
 # Boxes whose text is cut off; those that scroll by themselves (wide figures and tables) are meant to.
 CUT_OFF = """[...document.querySelectorAll("pre, p, li, dd, h1, h2, h3, .tiles > *")]
   .filter(box => box.scrollWidth > box.clientWidth + 1 && getComputedStyle(box).display !== "inline" &&
                  !box.closest(".scroll, .wide, .sr"))
   .map(box => box.outerHTML.slice(0, 200))"""
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with sync_api.sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield chromium
-        chromium.close()
 
 
 def test_it_fits_any_width_in_light_and_dark_asks_for_nothing_and_prints(

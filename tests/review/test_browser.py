@@ -3,7 +3,6 @@
 import csv
 import os
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -19,20 +18,7 @@ from .conftest import SOURCE_TREE, serving
 from .test_attacks import HOSTILE, IDS
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed; pip install playwright")
-NAMES = ("chromium", "chromium-browser", "google-chrome")
-CHROMIUM = next((found for name in NAMES if (found := shutil.which(name))), "")
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not CHROMIUM, reason="there is no Chromium; install it, e.g. apt-get install chromium"),
-]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with sync_api.sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield chromium
-        chromium.close()
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture

@@ -121,7 +121,8 @@ class NormReLU(nn.BatchNorm2d):
 
     def _fuses(self, x: Tensor) -> bool:
         usual = self.momentum is not None and self.running_mean is not None and self.affine
-        return usual and self.training and x.is_cuda and x.dtype == torch.bfloat16 and self.weight.dtype == torch.float32
+        precise = x.dtype == torch.bfloat16 and self.weight.dtype == torch.float32
+        return usual and precise and self.training and x.is_cuda
 
 
 def _fits(conv: nn.Conv2d) -> bool:
