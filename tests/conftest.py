@@ -30,9 +30,9 @@ def place(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch:
     return tmp_path
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    """A real Chromium."""
+    """A real Chromium, closed with its file of tests: while it is open, an event loop runs in this thread."""
     sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed; pip install playwright")
     found = (shutil.which(name) for name in ("chromium", "chromium-browser", "google-chrome"))
     path = next((path for path in found if path), None)
