@@ -1,5 +1,7 @@
 """A place to run commands in, and small data that trains in a moment."""
 
+import contextlib
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -62,6 +64,24 @@ def process(place: Path) -> Callable[..., "subprocess.Popen[str]"]:
 def rows(place: Path) -> Path:
     """Three clouds of points, with a test set and true labels; every tenth label is wrong."""
     return write_rows(place / "rows.npz")
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run on such rows, long enough that some labels are doubted; tests get copies of it."""
+    folder = tmp_path_factory.mktemp("finished")
+    shape = ("--epochs", "15,1,1", "--backbone", "mlp", "--set", "optimizer.batch_size=16", "--held-out", "0.3")
+    with contextlib.chdir(folder):
+        write_rows(folder / "rows.npz")
+        assert run(["train", "rows.npz", "--out", "run", "--quiet", "--set", "hardware.threads=1", *shape]) == 0
+    return folder / "run"
+
+
+@pytest.fixture
+def trained(finished: Path, rows: Path) -> Path:
+    """A copy of a finished run, beside its data."""
+    shutil.copytree(finished, "run")
+    return Path("run")
 
 
 def write_rows(path: Path, **changed: object) -> Path:

@@ -14,13 +14,6 @@ from .conftest import Command, listing, write_rows
 TRAINED = ("--backbone", "mlp", "--epochs", "15,1,1", "--set", "hardware.threads=1", "--set", "optimizer.batch_size=16")
 
 
-@pytest.fixture
-def trained(pencil: Command, rows: Path) -> Path:
-    ended = pencil("train", rows, "--out", "run", "--held-out", "0.3", *TRAINED)
-    assert ended.code == 0, ended.err
-    return Path("run")
-
-
 def clouds(seed: int) -> np.ndarray:
     """Three clouds of points so far apart that any network tells them."""
     points = np.random.default_rng(seed).normal(size=(120, 3)) + 8 * np.eye(3)[np.arange(120) % 3]

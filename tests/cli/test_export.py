@@ -4,22 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import QUICK, Command
+from .conftest import Command
 
 
-@pytest.fixture
-def run(pencil: Command, rows: Path) -> Path:
-    assert pencil("train", rows, "--out", "run", *QUICK).code == 0
-    return Path("run")
-
-
-def test_labels_are_written_and_counted(pencil: Command, run: Path) -> None:
-    ended = pencil("export", run, "--to", "csv", "--out", "labels.csv")
+def test_labels_are_written_and_counted(pencil: Command, trained: Path) -> None:
+    ended = pencil("export", trained, "--to", "csv", "--out", "labels.csv")
     assert (ended.code, ended.out) == (0, "120 labels written to labels.csv\n"), ended.err
     assert len(Path("labels.csv").read_text().splitlines()) == 121
 
 
-def test_bad_input_is_one_line(pencil: Command, run: Path) -> None:
+def test_bad_input_is_one_line(pencil: Command, trained: Path) -> None:
     Path("taken").mkdir()
     for arguments, named in (
         (["--to", "cvs", "--out", "new"], '"csv"'),
@@ -30,14 +24,14 @@ def test_bad_input_is_one_line(pencil: Command, run: Path) -> None:
         (["--out", "new"], "say what to export"),
         (["--to", "csv", "--onnx", "--out", "new"], "say what to export"),
     ):
-        ended = pencil("export", run, *arguments)
+        ended = pencil("export", trained, *arguments)
         assert ended.code == 2 and named in ended.line, ended.err
     assert not Path("new").exists()
 
 
 @pytest.mark.parametrize("form", ["--onnx", "--torch-export"])
-def test_the_network_is_written_and_checked(pencil: Command, run: Path, form: str) -> None:
-    ended = pencil("export", run, form, "--out", "network")
+def test_the_network_is_written_and_checked(pencil: Command, trained: Path, form: str) -> None:
+    ended = pencil("export", trained, form, "--out", "network")
     assert ended.code == 0 and ended.err == "", ended.err
     assert ended.out.startswith("network written to network; its probabilities differ from the run's by at most ")
     assert Path("network").stat().st_size > 1000

@@ -15,45 +15,39 @@ from .conftest import QUICK, Command
 Table = list[dict[str, str]]
 
 
-@pytest.fixture
-def run(pencil: Command, rows: Path) -> Path:
-    assert pencil("train", rows, "--out", "run", *QUICK).code == 0
-    return Path("run")
-
-
 def read(path: Path) -> Table:
     with path.open(newline="") as file:
         return list(csv.DictReader(file))
 
 
-def test_counts_without_writing(pencil: Command, run: Path) -> None:
-    before = set(run.iterdir())
-    ended = pencil("labels", run)
+def test_counts_without_writing(pencil: Command, trained: Path) -> None:
+    before = set(trained.iterdir())
+    ended = pencil("labels", trained)
     assert ended.code == 0, ended.err
     assert "--keep-quality" in ended.out and "--relabel-confidence" in ended.out and "--apply" in ended.out
-    assert set(run.iterdir()) == before
+    assert set(trained.iterdir()) == before
 
 
-def test_moved_thresholds_change_the_counts(pencil: Command, run: Path) -> None:
-    own = pq.read_table(run / "labels.parquet")
-    counts = json.loads(pencil("labels", run, "--json").out)
+def test_moved_thresholds_change_the_counts(pencil: Command, trained: Path) -> None:
+    own = pq.read_table(trained / "labels.parquet")
+    counts = json.loads(pencil("labels", trained, "--json").out)
     decisions = own["decision"].to_pylist()
     assert counts["decisions"] == {name: decisions.count(name) for name in ("keep", "relabel", "review")}
     assert counts["labels"] == len(decisions) == sum(counts["decisions"].values())
-    strict = json.loads(pencil("labels", run, "--keep-quality", 1, "--relabel-confidence", 1, "--json").out)
-    assert strict["decisions"]["review"] == len(decisions), "nothing is that certain after three epochs"
+    strict = json.loads(pencil("labels", trained, "--keep-quality", 1, "--relabel-confidence", 1, "--json").out)
+    assert strict["decisions"]["review"] == len(decisions), "nothing is that certain"
     assert counts["touched"]["keep_quality"]["0.5"] == counts["decisions"]
 
 
 @pytest.mark.parametrize("name", ["final.csv", "final.parquet"])
-def test_apply_writes_peoples_decisions_over_the_runs(pencil: Command, run: Path, name: str) -> None:
-    own = pq.read_table(run / "labels.parquet").to_pylist()
-    with Decisions(run / "decisions.sqlite") as store:
+def test_apply_writes_peoples_decisions_over_the_runs(pencil: Command, trained: Path, name: str) -> None:
+    own = pq.read_table(trained / "labels.parquet").to_pylist()
+    with Decisions(trained / "decisions.sqlite") as store:
         store.decide(own[0]["id"], 2, reviewer="me", key="1")
         store.decide(own[1]["id"], None, reviewer="me", key="2")
         store.decide(own[2]["id"], 1, reviewer="me", key="3")
         store.undo(reviewer="me", key="4")
-    ended = pencil("labels", run, "--apply", "--out", name)
+    ended = pencil("labels", trained, "--apply", "--out", name)
     assert ended.code == 0, ended.err
     final = pq.read_table(name) if name.endswith("parquet") else pa.Table.from_pylist(read(Path(name)))
     assert final["id"].to_pylist() == [row["id"] for row in own]
@@ -66,14 +60,14 @@ def test_apply_writes_peoples_decisions_over_the_runs(pencil: Command, run: Path
         assert got["source"] == source and int(got["final"]) == row[column]
 
 
-def test_the_usual_file_is_in_the_run_folder_and_can_be_written_again(pencil: Command, run: Path) -> None:
+def test_the_usual_file_is_in_the_run_folder_and_can_be_written_again(pencil: Command, trained: Path) -> None:
     for _ in range(2):
-        assert pencil("labels", run, "--apply").code == 0
-    assert len(read(run / "final_labels.csv")) == 120
+        assert pencil("labels", trained, "--apply").code == 0
+    assert len(read(trained / "final_labels.csv")) == 120
 
 
-def test_the_file_trains_another_run(pencil: Command, run: Path, rows: Path) -> None:
-    pencil("labels", run, "--apply", "--out", "final.csv")
+def test_the_file_trains_another_run(pencil: Command, trained: Path, rows: Path) -> None:
+    pencil("labels", trained, "--apply", "--out", "final.csv")
     ended = pencil("train", rows, "--labels", "final.csv:final_name", "--out", "again", *QUICK)
     assert ended.code == 0, ended.err
     given = {row["id"]: row["given"] for row in pq.read_table("again/labels.parquet").to_pylist()}
@@ -88,22 +82,22 @@ def test_the_file_trains_another_run(pencil: Command, run: Path, rows: Path) -> 
         (["--keep-quality", "2"], "keep_quality"),
     ],
 )
-def test_bad_input_is_one_line(pencil: Command, run: Path, arguments: list[str], named: str) -> None:
-    ended = pencil("labels", run, *arguments)
+def test_bad_input_is_one_line(pencil: Command, trained: Path, arguments: list[str], named: str) -> None:
+    ended = pencil("labels", trained, *arguments)
     assert ended.code == 2 and named in ended.line
 
 
-def test_a_file_that_exists_is_left_alone(pencil: Command, run: Path) -> None:
+def test_a_file_that_exists_is_left_alone(pencil: Command, trained: Path) -> None:
     Path("final.csv").write_text("mine")
-    assert pencil("labels", run, "--apply", "--out", "final.csv").code == 2
+    assert pencil("labels", trained, "--apply", "--out", "final.csv").code == 2
     assert Path("final.csv").read_text() == "mine"
 
 
-def test_damaged_files_are_one_line(pencil: Command, run: Path) -> None:
-    (run / "decisions.sqlite").write_bytes(b"rubbish" * 100)
-    assert "decisions.sqlite is damaged" in pencil("labels", run).line
-    (run / "decisions.sqlite").unlink()
-    (run / "classes.json").write_text('["a", "b"]')
-    assert "classes.json is damaged" in pencil("labels", run).line
-    (run / "checksums.json").unlink()
-    assert "classes.json does not have" in pencil("labels", run).line
+def test_damaged_files_are_one_line(pencil: Command, trained: Path) -> None:
+    (trained / "decisions.sqlite").write_bytes(b"rubbish" * 100)
+    assert "decisions.sqlite is damaged" in pencil("labels", trained).line
+    (trained / "decisions.sqlite").unlink()
+    (trained / "classes.json").write_text('["a", "b"]')
+    assert "classes.json is damaged" in pencil("labels", trained).line
+    (trained / "checksums.json").unlink()
+    assert "classes.json does not have" in pencil("labels", trained).line

@@ -19,13 +19,6 @@ def factory(spec, num_classes):
 TRAINED = ("--epochs", "15,1,1", "--held-out", "0", "--set", "hardware.threads=1", "--set", "optimizer.batch_size=16")
 
 
-@pytest.fixture
-def trained(pencil: Command, rows: Path) -> Path:
-    ended = pencil("train", rows, "--out", "run", "--backbone", "mlp", *TRAINED)
-    assert ended.code == 0, ended.err
-    return Path("run")
-
-
 def test_csv_goes_to_stdout(pencil: Command, trained: Path, rows: Path) -> None:
     ended = pencil("predict", trained, rows)
     assert ended.code == 0, ended.err
