@@ -40,17 +40,29 @@ def test_arrays_come_back(tmp_path: Path) -> None:
     assert np.array_equal(read_npy(tmp_path / "a.npy"), x.T)
 
 
-@pytest.mark.parametrize("shape", [(10 * 2**30,), (2**40, 2**40), (2**62, 0, 2**62)])
+@pytest.mark.parametrize(
+    ("shape", "reason"),
+    [((10 * 2**30,), "its header claims"), ((2**40, 2**40), "its header claims"), ((2**62, 0, 2**62), "")],
+)
 def test_a_header_that_claims_ten_gibibytes_is_refused(
-    tmp_path: Path, little_memory: None, shape: tuple[int, ...]
+    tmp_path: Path, little_memory: None, shape: tuple[int, ...], reason: str
 ) -> None:
     content = claiming(HUGE | {"shape": shape})
     (tmp_path / "l.npy").write_bytes(content)
     with zipfile.ZipFile(tmp_path / "l.npz", "w") as archive:
         archive.writestr("x.npy", content)
     for read, name in ((read_npy, "l.npy"), (read_npz, "l.npz")):
-        with pytest.raises(PencilError, match=rf"{name} cannot be read"):
+        with pytest.raises(PencilError, match=rf"{name} cannot be read .{reason}"):
             read(tmp_path / name)
+
+
+def test_an_array_packed_ten_thousandfold_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pencil.data.claims.UNASKED", 2**20)
+    np.savez_compressed(tmp_path / "zeros.npz", x=np.zeros((2**19,), np.uint8))
+    assert len(read_npz(tmp_path / "zeros.npz")["x"]) == 2**19
+    np.savez_compressed(tmp_path / "bomb.npz", x=np.zeros((2**22,), np.uint8))
+    with pytest.raises(PencilError, match=r"bomb.npz cannot be read .it would unpack to 0.0 GiB out of [\d,]+ bytes"):
+        read_npz(tmp_path / "bomb.npz")
 
 
 def test_objects_are_refused(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,13 +90,20 @@ def _read_pickled(path: Path, layout: Layout) -> tuple[NDArray[np.uint8], NDArra
     content = read_pickle(path)
     keys = ("labels",) if layout.label_bytes == 1 else ("coarse_labels", "fine_labels")
     try:
-        pixels = np.asarray(content["data"], dtype=np.uint8).reshape(-1, _PIXELS)
-        labels = np.stack([np.asarray(content[key], dtype=np.int64) for key in keys], axis=1)
+        pixels = _flat(content["data"], np.uint8).reshape(-1, _PIXELS)
+        labels = np.stack([_flat(content[key], np.int64) for key in keys], axis=1)
     except (KeyError, TypeError, ValueError) as error:
         raise PencilError(f"{path} is not a batch of {layout.title} ({error!r}); download it again.") from error
     if len(pixels) != len(labels):
         raise PencilError(f"{path} has {len(pixels)} images and {len(labels)} labels; download it again.")
     return pixels, labels
+
+
+def _flat(values: Any, kind: type[np.generic]) -> NDArray[Any]:
+    """Return an array or a list of numbers; lists of lists of … could unpack to anything."""
+    if not isinstance(values, np.ndarray) and not (isinstance(values, list) and all(type(v) is int for v in values)):
+        raise TypeError("neither an array nor a list of numbers")
+    return np.asarray(values, dtype=kind)
 
 
 def read_names(layout: Layout, folder: Path, *, binary: bool, key: str) -> tuple[str, ...]:

@@ -102,12 +102,12 @@ def _read_torch(path: Path, key: str) -> Any:
 
 
 def _read_parquet(path: Path, key: str) -> tuple[Any, list[str] | None]:
-    from pyarrow import parquet
+    from pencil.data import tables
 
-    known = parquet.read_schema(path).names
-    column = _choose(key, [name for name in known if name != "id"])
-    table = parquet.read_table(path, columns=["id", column] if "id" in known else [column])
-    return table[column].to_pylist(), [str(name) for name in table["id"].to_pylist()] if "id" in known else None
+    table = tables.read_table(path)
+    name = _choose(key, [name for name in table.column_names if name != "id"])
+    values = tables.column(table, name).to_pylist()
+    return values, tables.texts(table, "id") if "id" in table.column_names else None
 
 
 def _read_lines(path: Path, key: str) -> tuple[Any, list[str] | None]:

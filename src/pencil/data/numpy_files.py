@@ -11,6 +11,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pencil.data.claims import refuse_bomb
 from pencil.errors import PencilError
 
 _HEADERS: dict[tuple[int, int], Any] = {
@@ -36,6 +37,7 @@ def read_npz(path: Path, wanted: Sequence[str] | None = None) -> dict[str, NDArr
     try:
         with zipfile.ZipFile(path) as archive:
             for member in archive.infolist():
+                refuse_bomb(member.file_size, member.compress_size)
                 with archive.open(member) as file:
                     _check_claim(file, member.file_size)
         with np.load(path, allow_pickle=False) as file:

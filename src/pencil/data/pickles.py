@@ -52,7 +52,9 @@ class _Array:
 def _rebuild(raw: Any, kind: Any, shape: Any, order: Any = "C") -> NDArray[Any]:
     if not isinstance(kind, _Type) or not isinstance(shape, tuple) or not all(isinstance(side, int) for side in shape):
         raise pickle.UnpicklingError("an array without type or shape")
-    data = raw.encode("latin1") if isinstance(raw, str) else bytes(raw)
+    if not isinstance(raw, str | bytes | bytearray):
+        raise pickle.UnpicklingError("an array without content")
+    data = raw.encode("latin1") if isinstance(raw, str) else raw
     flat = np.frombuffer(data, dtype=kind.numpy())
     return flat.reshape(shape, order="F" if order == "F" else "C")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,44 +15,86 @@ import pyarrow.parquet
 from numpy.typing import NDArray
 
 from pencil.data.arrays import as_rows
+from pencil.data.claims import refuse_bomb
 from pencil.data.vectors import is_vector, vectors
 from pencil.errors import PencilError, did_you_mean
 
 _MOST_LEVELS = 1000
+_MOST_COLUMNS = 100_000
+_LONGEST_HEADER = 2**20
+"""Bytes of a first line that are read."""
 
 
 def read_table(path: Path) -> Any:
     """Return a file as an Arrow table."""
     try:
         if path.suffix.lower() in (".parquet", ".pq"):
-            table = pa.parquet.read_table(path)
+            table = _read_parquet(path)
         else:
-            options = pa.csv.ParseOptions(delimiter="\t" if path.suffix.lower() == ".tsv" else ",")
-            table = pa.csv.read_csv(path, parse_options=options)
+            mark = "\t" if path.suffix.lower() == ".tsv" else ","
+            with path.open("rb") as file:
+                _refuse_columns(file.readline(_LONGEST_HEADER).count(mark.encode()) + 1)
+            table = pa.csv.read_csv(path, parse_options=pa.csv.ParseOptions(delimiter=mark))
         # A damaged file can hold texts that are none, in its columns or their names.
         table.validate(full=True)
         names = table.column_names
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+    except (pa.ArrowException, OSError, ValueError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise PencilError(f"{path} cannot be read as a table ({reason}); mend it or write it again.") from error
     if not table.num_rows:
         raise PencilError(f"{path} has no rows; give at least two examples.")
     if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
+        twice = Counter(names).most_common(1)[0][0]
         raise PencilError(f'{path} has two columns called "{twice}"; rename one.')
     return table
 
 
+def _refuse_columns(count: int) -> None:
+    if count > _MOST_COLUMNS:
+        raise ValueError(f"it has {count:,} columns, more than {_MOST_COLUMNS:,}")
+
+
+def _read_parquet(path: Path) -> Any:
+    """Read a file whose few bytes may stand for very many values; texts stay in dictionaries until they are counted."""
+    with pa.parquet.ParquetFile(path) as file:
+        described, size = file.metadata, path.stat().st_size
+        _refuse_columns(described.num_columns)
+        leaves = [described.schema.column(place) for place in range(described.num_columns)]
+    claimed = 0
+    for group in range(described.num_row_groups):
+        row_group = described.row_group(group)
+        for place, leaf in enumerate(leaves):
+            claimed += row_group.column(place).num_values * max(leaf.length or 0, 8)
+    refuse_bomb(claimed, size)
+    return pa.parquet.read_table(
+        path, read_dictionary=[leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
+    )
+
+
 def column(table: Any, name: str) -> Any:
     """Return a column that must be there, dictionaries and chunks undone."""
-    if name not in table.column_names:
+    # Not by the list of names, which is made anew each time: a table may have very many.
+    place = table.schema.get_field_index(name)
+    if place < 0:
         raise PencilError(f'there is no column "{name}".{did_you_mean(name, table.column_names)}')
-    found = table[name].combine_chunks()
+    found = table.column(place).combine_chunks()
     if pa.types.is_dictionary(found.type):
-        found = found.dictionary_decode()
+        found = _unpacked(found, name)
     if pa.types.is_binary(found.type) or pa.types.is_large_binary(found.type):
         raise PencilError(f'the column "{name}" is not UTF-8 text; save the file as UTF-8.')
     return found
+
+
+def _unpacked(values: Any, name: str) -> Any:
+    """Undo a dictionary; a long text that stands in very many rows could take all memory."""
+    try:
+        lengths = pc.binary_length(values.dictionary).take(values.indices)
+        refuse_bomb(pc.sum(lengths).as_py() or 0, values.nbytes)
+    except pa.ArrowNotImplementedError:
+        pass  # Numbers have no length.
+    except ValueError as error:
+        raise PencilError(f'the column "{name}" cannot be read ({error}); give shorter texts.') from error
+    return values.dictionary_decode()
 
 
 def texts(table: Any, name: str) -> list[str]:
