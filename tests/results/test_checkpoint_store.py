@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -163,6 +164,22 @@ def test_a_crash_at_any_step_of_a_save_leaves_a_whole_checkpoint(
             assert call > 5  # A file to write, two renames, and the folder to make durable after each.
             return
     raise AssertionError("a save has no end")
+
+
+def test_a_checkpoint_takes_its_name_by_one_rename(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing with a checkpoint's name is ever half there."""
+    store, renamed = CheckpointStore(tmp_path / "checkpoint"), []
+
+    def replace(old: Path, new: Path, real: Callable[[Path, Path], None] = os.replace) -> None:
+        if new.name.startswith("0"):
+            assert not new.exists()
+            renamed.append(new)
+        real(old, new)
+
+    monkeypatch.setattr(os, "replace", replace)
+    save(store, 0)
+    save(store, 1)
+    assert sorted(renamed) == sorted(store.path.iterdir())
 
 
 def test_a_full_disk_keeps_what_was_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

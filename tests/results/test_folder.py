@@ -17,9 +17,13 @@ HOLD = """
 import os, sys, time
 from pencil.results.folder import RunFolder
 with RunFolder(__import__("pathlib").Path(sys.argv[1])).lock():
-    if sys.argv[2] == "fork" and os.fork() == 0:
-        time.sleep(10)
-        os._exit(0)
+    ready, begun = os.pipe()
+    if sys.argv[2] == "fork":
+        if os.fork() == 0:
+            os.write(begun, b"!")
+            time.sleep(10)
+            os._exit(0)
+        os.read(ready, 1)
     print("held", flush=True)
     time.sleep(60)
 """
@@ -123,3 +127,18 @@ def test_the_lock_of_a_killed_process_is_free_even_while_its_child_lives(tmp_pat
         pass
     assert process.stdout is not None
     process.stdout.close()
+
+
+@pytest.mark.parametrize("name", ["lock", "log.txt", "checkpoint", "table/label_logits.bin", "pictures/curves.png"])
+def test_a_link_in_a_run_folder_is_refused(tmp_path: Path, name: str) -> None:
+    """Whoever writes through it would write to a file of the user's."""
+    folder, letter = RunFolder.create(tmp_path / "run"), tmp_path / "letter.txt"
+    letter.write_text("dear diary")
+    (folder.path / name).parent.mkdir(exist_ok=True)
+    (folder.path / name).symlink_to(letter)
+    with pytest.raises(PencilError, match=rf"{name} is a link; .*put a copy in its place"):
+        RunFolder.open(folder.path)
+    (folder.path / name).unlink()
+    os.mkfifo(folder.path / name)
+    with pytest.raises(PencilError, match=rf"{name} is no file; remove it"):
+        RunFolder.open(folder.path)

@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -40,6 +41,35 @@ def test_ten_million_rows_of_a_thousand_take_the_space_of_those_written(tmp_path
     status = os.stat(tmp_path / "label_logits.bin")
     assert status.st_size == 40_000_000_000
     assert status.st_blocks * 512 < 4_000_000
+
+
+def test_old_rows_are_on_the_disk_before_they_are_overwritten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A power cut may lose whatever was not synchronised, in any order."""
+    rows, done = _rows(tmp_path), []
+    rows.begin(1)
+    journal = rows.journal.handle
+    for name in ("write", "fdatasync", "fsync", "pwrite"):
+
+        def note(handle: int, *rest: object, name: str = name, real: Any = getattr(os, name)) -> object:
+            done.append(f"{name} {'journal' if handle == journal else 'rows'}")
+            return real(handle, *rest)
+
+        monkeypatch.setattr(os, name, note)
+    rows.write(np.array([3, 4]), _random(1, 2))
+    assert [step.replace("fdatasync", "fsync") for step in done] == [
+        "write journal", "fsync journal", "pwrite rows", "pwrite rows",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("place", [50, 10**12, -1])
+def test_a_forged_journal_is_refused(tmp_path: Path, place: int) -> None:
+    rows = _rows(tmp_path)
+    state = _state(rows)
+    rows.begin(1)
+    rows.journal.add(np.array([place]), np.array([True]), _random(0, 1))
+    rows.close()
+    with pytest.raises(PencilError, match=r"journal.bin is damaged"):
+        _rows(tmp_path).roll_back(1, *state)
 
 
 @pytest.mark.parametrize("torn", [0, 5, 40])

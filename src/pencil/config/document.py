@@ -119,7 +119,7 @@ def read_toml(path: Path) -> Document:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise PencilError(f"the settings file {path} does not exist.") from None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         raise PencilError(f"{path} is not a readable TOML file: {error}") from None
 
 

@@ -12,6 +12,12 @@ from pencil.errors import PencilError
 from pencil.results.atomic import write_atomic
 
 
+MOST_BYTES = 2**28
+"""Of a small file; a larger one is none of ours."""
+UNREADABLE = (OSError, ValueError, RecursionError)
+"""What a file that is no JSON comes to; the last where it opens more brackets than anybody would."""
+
+
 def plain(value: Any) -> Any:
     """Return the value in JSON's own types; numbers that JSON cannot hold (NaN, infinity) become null."""
     if isinstance(value, Mapping):
@@ -34,10 +40,12 @@ def write_json(path: Path, value: Any) -> None:
 def read_json(path: Path) -> Any:
     """Read a JSON file."""
     try:
+        if path.stat().st_size > MOST_BYTES:
+            raise damaged(path, f"it has more than {MOST_BYTES:,} bytes")
         return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise missing(path) from None
-    except (OSError, ValueError) as error:
+    except UNREADABLE as error:
         raise damaged(path, error) from error
 
 

@@ -14,6 +14,7 @@ from pencil.results.atomic import cannot_write, sweep
 from pencil.results.documents import damaged, read_object, write_json
 from pencil.results.environment import pencil_version
 from pencil.results.lock import exclusive
+from pencil.results.plain_files import refuse_links
 from pencil.results.seal import check_seal, seal
 
 FORMAT = 1
@@ -68,6 +69,7 @@ class RunFolder:
             raise PencilError(f"{path} does not exist; give the folder of a run.")
         if not folder.status_file.is_file():
             raise PencilError(f"{path} is not a run folder (it has no status.json).")
+        refuse_links(folder.path)
         folder.status()
         check_seal(folder.path)
         return folder

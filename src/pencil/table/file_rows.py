@@ -87,6 +87,8 @@ class FileRows:
         if found == generation:
             # Each row is noted once, so the order does not matter.
             for index, touched, old in self.journal.records(self.classes):
+                if touched.sum() != len(old) or ((index < 0) | (index >= len(self.touched))).any():
+                    raise PencilError(f"{self.journal.path} is damaged: it names rows that there are none of.")
                 self._put(index[touched], old)
         self.touched[:], self.checksums[:] = touched_N, checksums_N
         self._check()
