@@ -5,6 +5,7 @@ from typing import Any
 
 from pencil.quality.decide import count
 from pencil.report.material import Material
+from pencil.results.lost_classes import line_of
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,11 @@ def lead(material: Material) -> str:
         f"{found} Of {sum(kinds.values()) - kinds['keep']:,} suspects {kinds['relabel']:,} can be replaced unseen, "
         f"{kinds['review']:,} are for a person to look at."
     )
+
+
+def warnings(material: Material) -> list[str]:
+    """Say what a person should know before believing the rest, in the words of the run's log."""
+    return [line_of(name) for name in material.lost]
 
 
 def percent(value: float | None, digits: int = 1) -> str:

@@ -48,6 +48,7 @@ def _content(material: Material) -> dict[str, Any]:
         "result": material.result,
         "run": material.folder.path.resolve().name,
         "lead": headline.lead(material),
+        "warnings": headline.warnings(material),
         "tiles": headline.tiles(material),
         "short": about.in_short(material),
         "steps": about.next_steps(material),

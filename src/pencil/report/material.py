@@ -17,6 +17,7 @@ from pencil.quality.noise import NoiseEstimate, estimate_noise
 from pencil.quality.thresholds import scores_of
 from pencil.results.documents import damaged
 from pencil.results.folder import RunFolder
+from pencil.results.lost_classes import lost_classes
 from pencil.results.read import Run
 
 Ints = NDArray[np.int64]
@@ -88,6 +89,12 @@ class Material:
         grouped = groupby(enumerate(self.history, start=1), key=lambda pair: str(pair[1].get("phase", "")))
         spans = [(name, [number for number, _ in pairs]) for name, pairs in grouped]
         return tuple(Phase(name, numbers[0], numbers[-1]) for name, numbers in spans)
+
+    @property
+    def lost(self) -> tuple[str, ...]:
+        """Names of the classes that no example's label was of after the last epoch."""
+        numbers = lost_classes(self.history[-1]) if self.history else ()
+        return tuple(self.classes[number] for number in sorted(numbers) if 0 <= number < len(self.classes))
 
     def name(self, label: int) -> str:
         """Return a class's name; −1 is no label."""

@@ -15,6 +15,7 @@ from pencil.engine import EpochRecord, Listener
 from pencil.results.checkpoint_store import CheckpointStore
 from pencil.results.history import History
 from pencil.results.log_file import LogFile
+from pencil.results.lost_classes import line_of, lost_classes
 from pencil.types import Phase
 
 HISTORY = "history"
@@ -82,15 +83,12 @@ class Session(Listener):
         if self.writes:
             self.history.append(record)
         self.progress.epoch_done(record)
-        self._report_lost(frozenset(record.get("lost_classes", ())))
+        self._report_lost(lost_classes(record))
 
     def _report_lost(self, lost: frozenset[int]) -> None:
         """Say which classes have just lost their last example, once each time it happens."""
         for number in sorted(lost - self.lost):
-            self.note(
-                f'class "{self.classes[number]}" has lost all its examples: every one of them is now believed to be of'
-                " another class. If that cannot be, a stronger anchor holds labels nearer to the given ones."
-            )
+            self.note(line_of(self.classes[number]))
         self.lost = lost
 
     def checkpoint_due(self, *, phase_end: bool) -> bool:

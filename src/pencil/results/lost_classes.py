@@ -1,0 +1,19 @@
+"""Classes that lost all their examples while labels moved: what a run's log and its report say of them."""
+
+from collections.abc import Mapping
+from typing import Any
+
+
+def lost_classes(record: Mapping[str, Any]) -> frozenset[int]:
+    """Return the classes that no label was of any more after an epoch; none where the labels went back."""
+    found = record.get("lost_classes")
+    whole = isinstance(found, list) and all(type(number) is int for number in found)
+    return frozenset(found) if found and whole and "went_back" not in record else frozenset()
+
+
+def line_of(name: str) -> str:
+    """Say of a class that it has none left, and what can be done."""
+    return (
+        f'class "{name}" has lost all its examples: every one of them is now believed to be of another class. If that'
+        " cannot be, a stronger anchor holds labels nearer to the given ones."
+    )
