@@ -2,13 +2,11 @@
 
 import random
 import shutil
-import signal
 from collections import Counter
 from pathlib import Path
 
 from . import process
-from .pair import wait_for_epoch
-from .runs import Kind, check_same, digits, unbroken
+from .runs import Kind, check_same, digits, stopped, unbroken
 
 STOPPED = (Kind("pencil", "dense", "4,6,3"), Kind("pencil", "mapped", "4,6,3"))
 FLIPS, CUTS = 4, 3
@@ -19,10 +17,10 @@ def run(seed: int, place: Path) -> Counter[str]:
     chance, data, counts = random.Random(seed), digits(place / "digits.npz"), Counter[str]()
     for kind in STOPPED:
         whole = unbroken(kind, data, place)
-        stopped = _stopped(kind, data, place)
-        for file in _files(stopped):
+        half = stopped(kind, data, place, epochs=6)
+        for file in _files(half):
             for number in range(FLIPS + CUTS):
-                counts[_resume(stopped, file, number, whole, chance, place)] += 1
+                counts[_resume(half, file, number, whole, chance, place)] += 1
     _decide(whole)
     expected = _readings(whole, place, whole.name)
     for file in _files(whole):
@@ -49,15 +47,6 @@ def _damage(file: Path, number: int, chance: random.Random) -> bool:
         del content[(0, len(content) // 2, len(content) - 1)[number - FLIPS] :]
     file.write_bytes(content)
     return True
-
-
-def _stopped(kind: Kind, data: Path, place: Path) -> Path:
-    out = place / f"{kind.name}-stopped"
-    child = process.start(*kind.arguments(data, out), log=place / "stopped.log")
-    wait_for_epoch(out, 6, child)
-    child.send(signal.SIGKILL)
-    child.end()
-    return out
 
 
 def _copy(run: Path, place: Path) -> Path:

@@ -6,8 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 from . import process
-from .pair import wait_for_epoch
-from .runs import Kind, check_same, digits, unbroken
+from .runs import Kind, check_same, digits, unbroken, wait_for_epoch
 
 KINDS = (Kind("pencil", "dense", "8,14,6"), Kind("pencil", "mapped", "8,14,6"), Kind("pencil", "top", "8,14,6"))
 

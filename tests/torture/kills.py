@@ -1,13 +1,15 @@
-"""Fifty SIGKILLs at random moments; each run is resumed and must end as if nothing had happened."""
+"""Fifty SIGKILLs at random moments and some aimed ones; each run is resumed and must end as if nothing had happened."""
 
 import random
 import shutil
+import signal
 import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
 from . import process
+from .aim import aims
 from .runs import KINDS, Kind, check_same, digits, unbroken
 
 PER_KIND = 5
@@ -25,12 +27,29 @@ def run(seed: int, place: Path) -> Counter[str]:
         planned = [*chance.sample(MOMENTS[:3] * 3, PER_KIND - 2), "result", "report"]
         for number, moment in enumerate(planned):
             counts[moment] += _kill(kind, data, out, moment, chance, seconds, log=place / f"{kind.name}-{number}.log")
-        last = process.finish("train", "--resume", "--out", out, log=place / f"{kind.name}-last.log")
-        assert last.status == 0, last.text()
-        check_same(out, whole)
-        shutil.rmtree(out)
+        _finish(kind, out, whole, place)
+        counts["aimed"] += _kill_aimed(kind, data, out, chance, place)
+        _finish(kind, out, whole, place)
         shutil.rmtree(whole)
     return counts
+
+
+def _finish(kind: Kind, out: Path, whole: Path, place: Path) -> None:
+    """Resume a run for the last time and look at what came of it."""
+    last = process.finish("train", "--resume", "--out", out, log=place / f"{kind.name}-last.log")
+    assert last.status == 0, last.text()
+    check_same(out, whole)
+    shutil.rmtree(out)
+
+
+def _kill_aimed(kind: Kind, data: Path, out: Path, chance: random.Random, place: Path) -> int:
+    """Start a run and resume it, each time killed where a file changes; return how often."""
+    planned = aims(kind, chance)
+    for aim in planned:
+        how = ["train", "--resume", "--out", str(out)] if out.exists() else kind.arguments(data, out)
+        child = process.start(*how, log=place / f"{kind.name}-aimed.log", first=aim.take)
+        assert child.end() == -signal.SIGKILL, f"{kind.name} was to be killed at {aim}: {child.text()[-1000:]}"
+    return len(planned)
 
 
 def _kill(kind: Kind, data: Path, out: Path, moment: str, chance: random.Random, seconds: float, *, log: Path) -> int:

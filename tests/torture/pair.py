@@ -7,7 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 from . import process
-from .runs import Kind, check_same, digits
+from .runs import Kind, check_same, digits, wait_for_epoch
 
 KIND = Kind("pencil", "dense", "6,10,4")
 NOTICED = 60.0
@@ -54,10 +54,3 @@ def _both(*arguments: object, place: Path, name: str) -> list[process.Process]:
         )
         for rank in range(2)
     ]
-
-
-def wait_for_epoch(out: Path, epoch: int, child: process.Process) -> None:
-    history, limit = out / "history.jsonl", time.monotonic() + process.DEADLINE
-    while not history.exists() or history.read_bytes().count(b"\n") < epoch:
-        assert child.running() and time.monotonic() < limit, child.text()
-        time.sleep(0.002)

@@ -1,11 +1,12 @@
 """Commands as processes of their own, forked from this one so that none has to import torch anew."""
 
 import os
+import resource
 import signal
 import sys
 import time
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,6 +28,12 @@ def load() -> None:
     import pencil.run.predict  # noqa: F401
 
     torch.set_num_threads(1)
+
+
+def bound_memory(more: int = 2 * 2**30) -> None:
+    """Let this process take no more than so many bytes beyond what it has."""
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + more, resource.RLIM_INFINITY))
 
 
 @dataclass
@@ -77,8 +84,10 @@ class Process:
         return lines[-1]
 
 
-def start(*arguments: object, log: Path, environment: Mapping[str, str] | None = None) -> Process:
-    """Start `pencil` with these arguments."""
+def start(
+    *arguments: object, log: Path, environment: Mapping[str, str] | None = None, first: Callable[[], None] | None = None
+) -> Process:
+    """Start `pencil` with these arguments; `first` is called in the new process before anything else."""
     sys.stdout.flush()
     pid = os.fork()
     if pid:
@@ -89,6 +98,8 @@ def start(*arguments: object, log: Path, environment: Mapping[str, str] | None =
         for stream in (1, 2):
             os.dup2(out, stream)
         os.environ.update(environment or {})
+        if first is not None:
+            first()
         from pencil.cli import run
 
         code = run([str(argument) for argument in arguments])
@@ -102,8 +113,10 @@ def start(*arguments: object, log: Path, environment: Mapping[str, str] | None =
         os._exit(code)
 
 
-def finish(*arguments: object, log: Path) -> Process:
+def finish(
+    *arguments: object, log: Path, seconds: float = DEADLINE, first: Callable[[], None] | None = None
+) -> Process:
     """Run `pencil` with these arguments to its end."""
-    process = start(*arguments, log=log)
-    process.end()
+    process = start(*arguments, log=log, first=first)
+    process.end(seconds)
     return process

@@ -23,7 +23,8 @@ def write(seed: int, counts: dict[str, dict[str, int]], seconds: dict[str, float
         "study": "torture",
         "command": f"make torture SEED={seed}",
         "date": datetime.now(UTC).date().isoformat(),
-        "commit": _git("rev-parse", "--short", "HEAD") + ("+" if _git("status", "--porcelain", "--", "src", "tests") else ""),
+        "commit": _git("rev-parse", "--short", "HEAD")
+        + ("+" if _git("status", "--porcelain", "--", "src", "tests") else ""),
         "seed": seed,
         "seconds": round(sum(seconds.values()), 1),
         "hardware": {"processor": platform.machine(), "cores": os.cpu_count(), "system": platform.system()},

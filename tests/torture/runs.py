@@ -1,6 +1,7 @@
 """Small real runs, one for each kind of state that a kill could tear, and what their end must be."""
 
 import json
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,8 @@ import numpy as np
 from . import process
 
 SAME_FILES = ("model.safetensors", "label_distributions.safetensors", "labels.parquet", "classes.json", "config.toml")
+EXAMPLES, TRAINED_ON = 400, 360
+"""Of the digits; a tenth is held out."""
 TIMINGS = ("seconds", "images_per_second", "environment")
 
 
@@ -25,6 +28,11 @@ class Kind:
     @property
     def name(self) -> str:
         return f"{self.method}-{self.table}"
+
+    @property
+    def moves_rows(self) -> bool:
+        """Whether labels are overwritten in a file while it trains."""
+        return self.table == "mapped" and self.method != "cross_entropy"
 
     def arguments(self, data: Path, out: Path) -> list[str]:
         settings = ("threads=1", "checkpoint_seconds=0", f"table={self.table}")
@@ -48,7 +56,7 @@ KINDS = (
 )
 
 
-def digits(path: Path, count: int = 400) -> Path:
+def digits(path: Path, count: int = EXAMPLES) -> Path:
     """Write a slice of the digits, a third of the labels wrong."""
     from sklearn.datasets import load_digits
 
@@ -66,6 +74,23 @@ def unbroken(kind: Kind, data: Path, place: Path) -> Path:
     done = process.finish(*kind.arguments(data, out), log=out.with_suffix(".log"))
     assert done.status == 0, done.text()
     return out
+
+
+def stopped(kind: Kind, data: Path, place: Path, epochs: int) -> Path:
+    """Make a run that was killed after some epochs."""
+    out = place / f"{kind.name}-stopped"
+    child = process.start(*kind.arguments(data, out), log=place / "stopped.log")
+    wait_for_epoch(out, epochs, child)
+    assert child.kill(), "the run was over before it could be killed"
+    return out
+
+
+def wait_for_epoch(out: Path, epoch: int, child: process.Process) -> None:
+    """Wait until a run's history has so many epochs."""
+    history, limit = out / "history.jsonl", time.monotonic() + process.DEADLINE
+    while not history.exists() or history.read_bytes().count(b"\n") < epoch:
+        assert child.running() and time.monotonic() < limit, child.text()
+        time.sleep(0.002)
 
 
 def check_same(run: Path, whole: Path) -> None:

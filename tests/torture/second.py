@@ -5,8 +5,7 @@ from collections import Counter
 from pathlib import Path
 
 from . import process
-from .pair import wait_for_epoch
-from .runs import Kind, check_same, digits, unbroken
+from .runs import Kind, check_same, digits, unbroken, wait_for_epoch
 
 KIND = Kind("pencil", "dense", "10,15,5")
 

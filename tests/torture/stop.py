@@ -7,8 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 from . import process
-from .pair import wait_for_epoch
-from .runs import KINDS, check_same, digits, unbroken
+from .runs import KINDS, check_same, digits, unbroken, wait_for_epoch
 
 WITHIN = 10.0
 
