@@ -1,12 +1,12 @@
 """`pencil audit`: a finished run's opinion of newly labelled data."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from pencil.cli.asked import data_settings
 from pencil.cli.failure import guarded, one_line
+from pencil.cli.options import DataAssignments, Device, FinishedRun, OwnBackbone, Root, TableAsJson, TableOut
 from pencil.cli.table_file import check_out, write_table
 
 Option = typer.Option
@@ -14,21 +14,19 @@ Option = typer.Option
 
 @guarded
 def audit(
-    run: Annotated[Path, typer.Argument(help="The folder of a finished run.")],
+    run: FinishedRun,
     source: Annotated[str, typer.Argument(help="Labelled data of the same kind as the run's.")],
-    out: Annotated[Path | None, Option(help="File to write, .csv or .parquet; without it CSV goes to stdout.")] = None,
-    as_json: Annotated[bool, Option("--json", help="Write a JSON list to stdout.")] = False,
+    out: TableOut = None,
+    as_json: TableAsJson = False,
     keep_quality: Annotated[float, Option(help="Least quality of a label that is kept unseen.")] = 0.5,
     relabel_confidence: Annotated[
         float, Option(help="Least confidence of a label that replaces the given one unseen.")
     ] = 0.7,
-    root: Annotated[str | None, Option(help="Folder of a named source's files.")] = None,
+    root: Root = None,
     split: Annotated[str, Option(help="train (all that has no split of its own), held-out or test.")] = "train",
-    device: Annotated[str, Option(help="auto, cpu, cuda, cuda:1, mps.")] = "auto",
-    backbone: Annotated[str, Option(help="The run's own network again, where it is file.py:factory.")] = "",
-    assign: Annotated[
-        list[str] | None, Option("--set", metavar="KEY=VALUE", help="How to read the data: data.options.label=kind")
-    ] = None,
+    device: Device = "auto",
+    backbone: OwnBackbone = "",
+    assign: DataAssignments = None,
 ) -> None:
     """Score the labels of a new batch without training: quality, suggested label, decision.
 

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from pencil.cli.failure import guarded
+from pencil.cli.options import FinishedRun
 from pencil.errors import PencilError
 
 Option = typer.Option
@@ -14,7 +15,7 @@ LABELS, NETWORK = "The labels", "The network"
 
 @guarded
 def export(
-    run: Annotated[Path, typer.Argument(help="The folder of a finished run.")],
+    run: FinishedRun,
     out: Annotated[Path, Option(help="The file or folder to write; it must be new.")],
     to: Annotated[
         str,

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from pencil.cli.failure import guarded
+from pencil.cli.options import FinishedRun
 from pencil.cli.table_file import check_out
 from pencil.errors import PencilError
 from pencil.results.columns_file import write_columns
@@ -17,7 +18,7 @@ Counts = dict[str, Any]
 
 @guarded
 def labels(
-    run: Annotated[Path, typer.Argument(help="The folder of a finished run.")],
+    run: FinishedRun,
     apply: Annotated[bool, Option("--apply", help="Write the final labels.")] = False,
     out: Annotated[
         Path | None, Option(help="File to write, .csv or .parquet (final_labels.csv in the run folder).")

@@ -1,12 +1,12 @@
 """`pencil predict`: a finished run's network on other data."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from pencil.cli.asked import data_settings
 from pencil.cli.failure import guarded
+from pencil.cli.options import DataAssignments, Device, FinishedRun, OwnBackbone, Root, TableAsJson, TableOut
 from pencil.cli.table_file import check_out, write_table
 
 if TYPE_CHECKING:
@@ -17,17 +17,15 @@ Option = typer.Option
 
 @guarded
 def predict(
-    run: Annotated[Path, typer.Argument(help="The folder of a finished run.")],
+    run: FinishedRun,
     source: Annotated[str, typer.Argument(help="Data of the same kind as the run's.")],
-    out: Annotated[Path | None, Option(help="File to write, .csv or .parquet; without it CSV goes to stdout.")] = None,
-    as_json: Annotated[bool, Option("--json", help="Write a JSON list to stdout.")] = False,
-    root: Annotated[str | None, Option(help="Folder of a named source's files.")] = None,
+    out: TableOut = None,
+    as_json: TableAsJson = False,
+    root: Root = None,
     split: Annotated[str | None, Option(help="train, held-out or test (test, where there is one).")] = None,
-    device: Annotated[str, Option(help="auto, cpu, cuda, cuda:1, mps.")] = "auto",
-    backbone: Annotated[str, Option(help="The run's own network again, where it is file.py:factory.")] = "",
-    assign: Annotated[
-        list[str] | None, Option("--set", metavar="KEY=VALUE", help="How to read the data: data.options.label=kind")
-    ] = None,
+    device: Device = "auto",
+    backbone: OwnBackbone = "",
+    assign: DataAssignments = None,
 ) -> None:
     """Predict the class of each example: id, class, confidence.
 

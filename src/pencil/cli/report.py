@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pencil.cli.failure import Terminated, guarded, one_line
+from pencil.cli.options import FinishedRun, MovedRoot, MovedSource
 from pencil.errors import PencilError
 
 if TYPE_CHECKING:
@@ -19,10 +20,10 @@ PICTURE = 112
 
 @guarded
 def report(
-    run: Annotated[Path, typer.Argument(help="The folder of a finished run.")],
+    run: FinishedRun,
     out: Annotated[Path | None, Option(help="File to write (report.html in the run folder).")] = None,
-    source: Annotated[str, Option(help="The run's data, where it has moved or is code of its own.")] = "",
-    root: Annotated[str, Option(help="The folder that the run's data lies in now.")] = "",
+    source: MovedSource = "",
+    root: MovedRoot = "",
 ) -> None:
     """Make the run's page: what was learned, which labels look wrong, and what to do next.
 

@@ -1,11 +1,11 @@
 """`pencil review`: go through a run's doubtful labels in the browser."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from pencil.cli.failure import guarded
+from pencil.cli.options import FinishedRun, MovedRoot, MovedSource
 
 if TYPE_CHECKING:
     from pencil.review.serve import Served
@@ -15,14 +15,14 @@ Option = typer.Option
 
 @guarded
 def review(
-    run: Annotated[Path, typer.Argument(help="The folder of a finished run.")],
+    run: FinishedRun,
     port: Annotated[int | None, Option(help="Port to listen on (8571, or a free one).", min=0, max=65535)] = None,
     host: Annotated[str, Option(help="Address to listen on; other machines can reach one that is not local.")] = (
         "127.0.0.1"
     ),
     no_open: Annotated[bool, Option("--no-open", help="Open no browser, only print the address.")] = False,
-    source: Annotated[str, Option(help="The run's data, where it has moved or is code of its own.")] = "",
-    root: Annotated[str, Option(help="The folder that the run's data lies in now.")] = "",
+    source: MovedSource = "",
+    root: MovedRoot = "",
 ) -> None:
     """Look at the doubtful labels and decide: accept, keep, choose another.
 
