@@ -4,6 +4,8 @@ Images lie in memory as N rows of C channels. Sums over rows are taken in slabs 
 the result is the same each time. `moments` is [2, C]: mean and variance.
 """
 
+from typing import NamedTuple
+
 import torch
 import triton
 import triton.language as tl
@@ -11,8 +13,10 @@ from torch import Tensor
 
 from pencil.kernels._join import joined_moments, joined_sums
 
-SLABS = 256
-"""Slabs per block of channels; more would make the joining long, fewer would leave the GPU idle."""
+PROGRAMS = 512
+"""Programs that sum; more would make the joining long, fewer would leave the GPU idle."""
+TILE = 2048
+"""Values that a program sums at a time: 16 for each of its threads."""
 
 
 @triton.jit
@@ -43,25 +47,51 @@ def _passed(grad, out, at, inside, away, scale, bias, HAS_ADDED: tl.constexpr):
 
 
 @triton.jit
-def _moments_kernel(x, partial, N, C, ROWS: tl.constexpr, CHANNELS: tl.constexpr):
-    """Mean and sum of squared distances from it, of one slab."""
-    channels, at, inside = _tile(N, C, ROWS, CHANNELS)
-    slab, real = tl.program_id(0), channels < C
-    values = tl.load(x + at, mask=inside, other=0.0).to(tl.float32)
-    mean = tl.sum(values, 0) / tl.minimum(N - slab * ROWS, ROWS).to(tl.float32)
-    away = tl.where(inside, values - mean[None, :], 0.0)
-    tl.store(partial + (slab * 2) * C + channels, mean, mask=real)
-    tl.store(partial + (slab * 2 + 1) * C + channels, tl.sum(away * away, 0), mask=real)
+def _moments_kernel(x, partial, N, C, ROWS: tl.constexpr, CHANNELS: tl.constexpr, STEPS: tl.constexpr):
+    """Mean and sum of squared distances from it, of one slab of STEPS tiles."""
+    slab, channels = tl.program_id(0), tl.program_id(1) * CHANNELS + tl.arange(0, CHANNELS)
+    rows, real = slab * (ROWS * STEPS) + tl.arange(0, ROWS), channels < C
+    # Each place of the tile keeps its own moments over the steps; the places are joined once, at the end.
+    mean = tl.zeros((ROWS, CHANNELS), tl.float32)
+    spread = tl.zeros((ROWS, CHANNELS), tl.float32)
+    for step in range(STEPS):
+        row = rows + step * ROWS
+        inside = (row < N)[:, None] & real[None, :]
+        value = tl.load(x + row[:, None] * C + channels[None, :], mask=inside, other=0.0).to(tl.float32)
+        away = tl.where(inside, value - mean, 0.0)
+        mean += away * (1.0 / (step + 1))
+        spread += tl.where(inside, away * (value - mean), 0.0)
+    count = tl.minimum(tl.maximum((N - rows + ROWS - 1) // ROWS, 0), STEPS).to(tl.float32)[:, None]
+    whole = tl.sum(mean * count, 0) / tl.minimum(N - slab * (ROWS * STEPS), ROWS * STEPS).to(tl.float32)
+    apart = mean - whole[None, :]
+    tl.store(partial + (slab * 2) * C + channels, whole, mask=real)
+    tl.store(partial + (slab * 2 + 1) * C + channels, tl.sum(spread + count * apart * apart, 0), mask=real)
+
+
+@triton.jit
+def _track(running_mean, running_var, moments, channels, N, C, momentum):
+    """Bring the running statistics of these channels up to date; the running variance is the unbiased one."""
+    real = channels < C
+    mean = tl.load(running_mean + channels, mask=real, other=0.0)
+    variance = tl.load(running_var + channels, mask=real, other=0.0)
+    fresh = tl.load(moments + C + channels, mask=real, other=0.0) * (N / tl.maximum(N - 1, 1))
+    mean += momentum * (tl.load(moments + channels, mask=real, other=0.0) - mean)
+    tl.store(running_mean + channels, mean, mask=real)
+    tl.store(running_var + channels, variance + momentum * (fresh - variance), mask=real)
 
 
 @triton.jit
 def _apply_kernel(
-    x, added, out, moments, weight, bias,
-    N, C, eps,
+    x, added, out, moments, weight, bias, running_mean, running_var, batches,
+    N, C, momentum, eps,
     HAS_ADDED: tl.constexpr, ROWS: tl.constexpr, CHANNELS: tl.constexpr,
 ):  # fmt: skip
-    """relu(scale·(x − mean) + bias (+ added))."""
+    """relu(scale·(x − mean) + bias (+ added)); the first programs also keep the running statistics."""
     channels, at, inside = _tile(N, C, ROWS, CHANNELS)
+    if tl.program_id(0) == 0:
+        _track(running_mean, running_var, moments, channels, N, C, momentum)
+        if tl.program_id(1) == 0:
+            tl.store(batches, tl.load(batches) + 1)
     mean, scale, offset, _ = normal_of(moments, weight, bias, channels, C, eps)
     value = tl.load(x + at, mask=inside, other=0.0).to(tl.float32) - mean[None, :]
     value = value * scale[None, :] + offset[None, :]
@@ -74,16 +104,23 @@ def _apply_kernel(
 def _sums_kernel(
     grad, x, out, moments, weight, bias, partial,
     N, C, eps,
-    HAS_ADDED: tl.constexpr, ROWS: tl.constexpr, CHANNELS: tl.constexpr,
+    HAS_ADDED: tl.constexpr, ROWS: tl.constexpr, CHANNELS: tl.constexpr, STEPS: tl.constexpr,
 ):  # fmt: skip
-    """Σ g·x̂ and Σ g over one slab, with g the gradient where the ReLU let it through."""
-    channels, at, inside = _tile(N, C, ROWS, CHANNELS)
-    slab, real = tl.program_id(0), channels < C
+    """Σ g·x̂ and Σ g over one slab of STEPS tiles, with g the gradient where the ReLU let it through."""
+    slab, channels = tl.program_id(0), tl.program_id(1) * CHANNELS + tl.arange(0, CHANNELS)
+    rows, real = slab * (ROWS * STEPS) + tl.arange(0, ROWS), channels < C
     mean, scale, offset, inverse = normal_of(moments, weight, bias, channels, C, eps)
-    away = tl.load(x + at, mask=inside, other=0.0).to(tl.float32) - mean[None, :]
-    passed = _passed(grad, out, at, inside, away, scale, offset, HAS_ADDED)
-    tl.store(partial + (slab * 2) * C + channels, tl.sum(passed * away, 0) * inverse, mask=real)
-    tl.store(partial + (slab * 2 + 1) * C + channels, tl.sum(passed, 0), mask=real)
+    product = tl.zeros((ROWS, CHANNELS), tl.float32)
+    plain = tl.zeros((ROWS, CHANNELS), tl.float32)
+    for step in range(STEPS):
+        row = rows + step * ROWS
+        at, inside = row[:, None] * C + channels[None, :], (row < N)[:, None] & real[None, :]
+        away = tl.load(x + at, mask=inside, other=0.0).to(tl.float32) - mean[None, :]
+        passed = _passed(grad, out, at, inside, away, scale, offset, HAS_ADDED)
+        product += passed * away
+        plain += passed
+    tl.store(partial + (slab * 2) * C + channels, tl.sum(product, 0) * inverse, mask=real)
+    tl.store(partial + (slab * 2 + 1) * C + channels, tl.sum(plain, 0), mask=real)
 
 
 @triton.jit
@@ -111,18 +148,24 @@ def _backward_kernel(
 def moments(x: Tensor) -> Tensor:
     """Return mean and variance of each channel."""
     rows, channels = _extent(x)
-    tall, wide, grid = _slabs(rows, channels)
-    partial = torch.empty(grid[0], 2, channels, dtype=torch.float32, device=x.device)
-    _moments_kernel[grid](x, partial, rows, channels, ROWS=tall, CHANNELS=wide, num_warps=_warps(tall * wide))
-    return joined_moments(partial, rows, tall)
+    slab = _slabs(rows, channels)
+    partial = torch.empty(slab.grid[0], 2, channels, dtype=torch.float32, device=x.device)
+    _moments_kernel[slab.grid](
+        x, partial, rows, channels, ROWS=slab.rows, CHANNELS=slab.channels, STEPS=slab.steps, num_warps=4
+    )
+    return joined_moments(partial, rows, slab.rows * slab.steps)
 
 
-def forward(x: Tensor, added: Tensor | None, moments: Tensor, weight: Tensor, bias: Tensor, eps: float) -> Tensor:
-    """Return relu(BN(x) (+ added))."""
+def forward(
+    x: Tensor, added: Tensor | None, moments: Tensor, weight: Tensor, bias: Tensor,
+    running_mean: Tensor, running_var: Tensor, batches: Tensor, momentum: float, eps: float,
+) -> Tensor:  # fmt: skip
+    """Return relu(BN(x) (+ added)); change the running statistics and the count of batches."""
     out, (rows, channels) = torch.empty_like(x), _extent(x)
     tall, wide, grid = _tiles(rows, channels)
     _apply_kernel[grid](
-        x, x if added is None else added, out, moments, weight, bias, rows, channels, eps,
+        x, x if added is None else added, out, moments, weight, bias, running_mean, running_var, batches,
+        rows, channels, momentum, eps,
         HAS_ADDED=added is not None, ROWS=tall, CHANNELS=wide, num_warps=4,
     )  # fmt: skip
     return out
@@ -133,11 +176,11 @@ def sums(
 ) -> Tensor:
     """Return [2, C]: ∂weight and ∂bias."""
     rows, channels = _extent(x)
-    tall, wide, grid = _slabs(rows, channels)
-    partial = torch.empty(grid[0], 2, channels, dtype=torch.float32, device=x.device)
-    _sums_kernel[grid](
+    slab = _slabs(rows, channels)
+    partial = torch.empty(slab.grid[0], 2, channels, dtype=torch.float32, device=x.device)
+    _sums_kernel[slab.grid](
         grad, x, x if out is None else out, moments, weight, bias, partial, rows, channels, eps,
-        HAS_ADDED=out is not None, ROWS=tall, CHANNELS=wide, num_warps=_warps(tall * wide),
+        HAS_ADDED=out is not None, ROWS=slab.rows, CHANNELS=slab.channels, STEPS=slab.steps, num_warps=4,
     )  # fmt: skip
     return joined_sums(partial)
 
@@ -170,11 +213,22 @@ def _extent(x: Tensor) -> tuple[int, int]:
     return x.numel() // x.shape[1], x.shape[1]
 
 
-def _slabs(rows: int, channels: int) -> tuple[int, int, tuple[int, int]]:
-    """Rows and channels of a slab, and the grid: slabs small enough for registers, enough of them for the GPU."""
+class _Slab(NamedTuple):
+    """What one program sums up: `steps` tiles of rows × channels."""
+
+    rows: int
+    channels: int
+    steps: int
+    grid: tuple[int, int]
+
+
+def _slabs(rows: int, channels: int) -> _Slab:
+    """Tiles small enough for registers, and as many steps as leave enough programs for the GPU."""
     wide = min(triton.next_power_of_2(channels), 64)
-    tall = max(triton.next_power_of_2(triton.cdiv(rows, SLABS)), 8192 // wide)
-    return tall, wide, (triton.cdiv(rows, tall), triton.cdiv(channels, wide))
+    tall = TILE // wide
+    blocks = triton.cdiv(channels, wide)
+    steps = triton.next_power_of_2(triton.cdiv(rows * blocks, PROGRAMS * tall))
+    return _Slab(tall, wide, steps, (triton.cdiv(rows, tall * steps), blocks))
 
 
 def _tiles(rows: int, channels: int) -> tuple[int, int, tuple[int, int]]:
@@ -182,7 +236,3 @@ def _tiles(rows: int, channels: int) -> tuple[int, int, tuple[int, int]]:
     wide = min(triton.next_power_of_2(channels), 64)
     tall = (4096 if rows * channels >= 2**21 else 2048) // wide
     return tall, wide, (triton.cdiv(rows, tall), triton.cdiv(channels, wide))
-
-
-def _warps(elements: int) -> int:
-    return max(4, min(16, elements // 2048))

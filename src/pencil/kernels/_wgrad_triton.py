@@ -50,11 +50,11 @@ def _add_kernel(partial, out, TOTAL, SPLITS, PADDED: tl.constexpr, SIZE: tl.cons
     at, split = tl.program_id(0) * SIZE + tl.arange(0, SIZE), tl.arange(0, PADDED)
     there = (split < SPLITS)[:, None] & (at < TOTAL)[None, :]
     values = tl.load(partial + split[:, None] * TOTAL + at[None, :], mask=there, other=0.0)
-    tl.store(out + at, tl.sum(values, 0).to(out.dtype.element_ty), mask=at < TOTAL)
+    tl.store(out + at, tl.sum(values, 0), mask=at < TOTAL)
 
 
 def weight_gradient(grad: Tensor, active: Tensor) -> Tensor:
-    """Return ∂kernel [O, C, 3, 3], channels last, of a convolution of stride 1."""
+    """Return ∂kernel [O, C, 3, 3], channels last and in 32 bits, of a convolution of stride 1."""
     batch, inside, height, width = active.shape
     outside, total = grad.shape[1], batch * height * width
     plan = PLANS[max(inside, outside)]
@@ -67,7 +67,14 @@ def weight_gradient(grad: Tensor, active: Tensor) -> Tensor:
         active, grad, partial, total, height, width,
         INSIDE=inside, OUTSIDE=outside, ROWS=rows, STEPS=steps, num_warps=4, num_stages=plan["stages"],
     )  # fmt: skip
-    out = torch.empty((outside, inside, 3, 3), dtype=grad.dtype, device=grad.device, memory_format=torch.channels_last)
+    return add_up(partial, outside, inside)
+
+
+def add_up(partial: Tensor, outside: int, inside: int) -> Tensor:
+    """Add the splits [splits, O·9·C] to one gradient [O, C, 3, 3], channels last."""
+    splits, size = partial.shape
+    shape = (outside, inside, 3, 3)
+    out = torch.empty(shape, dtype=torch.float32, device=partial.device, memory_format=torch.channels_last)
     _add_kernel[(triton.cdiv(size, 64),)](
         partial, out, size, splits, PADDED=triton.next_power_of_2(splits), SIZE=64, num_warps=4
     )

@@ -11,7 +11,6 @@ from torch.nn import functional
 
 from pencil.kernels import ops
 
-Pair = tuple[Tensor, Tensor]
 WIDTHS = (16, 32, 64, 128)
 """Channels that the kernels take, on either side."""
 WIDEST_SUMS = 64
@@ -21,10 +20,10 @@ WIDEST_SUMS = 64
 class _NormReLU(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, x: Tensor, added: Tensor | None, moments: Tensor, weight: Tensor, bias: Tensor, eps: float
+        ctx: Any, x: Tensor, added: Tensor | None, moments: Tensor, weight: Tensor, bias: Tensor, *running: Any
     ) -> Tensor:
-        out: Tensor = ops.norm_relu(x, added, moments, weight, bias, eps)
-        ctx.eps = eps
+        out: Tensor = ops.norm_relu(x, added, moments, weight, bias, *running)
+        ctx.eps, ctx.running = running[-1], len(running)
         ctx.save_for_backward(x, moments, weight, bias, *([out] if added is not None else []))
         return out
 
@@ -34,19 +33,20 @@ class _NormReLU(torch.autograd.Function):
         grad_x, sums, grad_added = ops.norm_relu_backward(
             grad, None, x, out[0] if out else None, moments, weight, bias, ctx.eps
         )
-        return grad_x, grad_added if out else None, None, sums[0], sums[1], None
+        return grad_x, grad_added if out else None, None, sums[0], sums[1], *[None] * ctx.running
 
 
 class _NormReLUConv(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, x: Tensor, added: Tensor | None, moments: Tensor, weight: Tensor, bias: Tensor, eps: float,
-        kernel: Tensor,
+        ctx: Any, x: Tensor, added: Tensor | None, kernel: Tensor, moments: Tensor, weight: Tensor, bias: Tensor,
+        *running: Any,
     ) -> Any:  # fmt: skip
-        active = ops.norm_relu(x, None, moments, weight, bias, eps)
-        out, out_moments = ops.conv_moments(active, kernel, added)
-        ctx.eps, ctx.has_added = eps, added is not None
-        ctx.save_for_backward(x, active, moments, weight, bias, kernel)
+        active = ops.norm_relu(x, None, moments, weight, bias, *running)
+        low = _last(kernel.to(x.dtype))
+        out, out_moments = ops.conv_moments(active, low, added)
+        ctx.eps, ctx.running, ctx.has_added = running[-1], len(running), added is not None
+        ctx.save_for_backward(x, active, moments, weight, bias, low)
         ctx.mark_non_differentiable(out_moments)
         return out, out_moments
 
@@ -75,8 +75,8 @@ def _unit_backward(ctx: Any, grad: Tensor, skip: Tensor | None) -> Any:
     else:
         grad_kernel = torch.ops.aten.convolution_backward(
             grad, active, kernel, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1, [False, True, False]
-        )[1]
-    return grad_x, grad if ctx.has_added else None, None, sums[0], sums[1], None, grad_kernel
+        )[1].float()
+    return grad_x, grad if ctx.has_added else None, grad_kernel, None, sums[0], sums[1], *[None] * ctx.running
 
 
 class NormReLU(nn.BatchNorm2d):
@@ -87,8 +87,7 @@ class NormReLU(nn.BatchNorm2d):
             normal = super().forward(x)
             return functional.relu(normal if added is None else normal + added)
         x, added = _last(x), None if added is None else _last(added)
-        moments = self._tracked(x, moments)
-        out: Tensor = _NormReLU.apply(x, added, moments, self.weight, self.bias, self.eps)  # type: ignore[no-untyped-call]
+        out: Tensor = _NormReLU.apply(x, added, *self._statistics(x, moments))  # type: ignore[no-untyped-call]
         return out
 
     def then(
@@ -101,23 +100,15 @@ class NormReLU(nn.BatchNorm2d):
         x = _last(x)
         function = _NormReLUConvBesides if besides else _NormReLUConv
         out, out_moments, *rest = function.apply(  # type: ignore[no-untyped-call]
-            x, None if added is None else _last(added), self._tracked(x, moments), self.weight, self.bias, self.eps,
-            _last(conv.weight.to(x.dtype)),
-        )  # fmt: skip
+            x, None if added is None else _last(added), conv.weight, *self._statistics(x, moments)
+        )
         return out, out_moments, rest[0] if rest else x
 
-    def _tracked(self, x: Tensor, moments: Tensor | None) -> Tensor:
-        """Return the batch's moments, and bring the running ones up to date."""
-        assert self.running_mean is not None and self.running_var is not None and self.num_batches_tracked is not None
-        if moments is None:
-            moments = ops.moments(x.detach())
-        assert self.momentum is not None
-        rows, momentum = x.numel() // x.shape[1], self.momentum
-        with torch.no_grad():
-            self.running_mean.lerp_(moments[0], momentum)
-            self.running_var.lerp_(moments[1] * (rows / max(rows - 1, 1)), momentum)
-            self.num_batches_tracked.add_(1)
-        return moments
+    def _statistics(self, x: Tensor, moments: Tensor | None) -> tuple[Any, ...]:
+        """Return what the kernels need to normalise x and to keep the running statistics."""
+        moments = ops.moments(x.detach()) if moments is None else moments
+        running = (self.running_mean, self.running_var, self.num_batches_tracked, self.momentum, self.eps)
+        return moments, self.weight, self.bias, *running
 
     def _fuses(self, x: Tensor) -> bool:
         usual = self.momentum is not None and self.running_mean is not None and self.affine

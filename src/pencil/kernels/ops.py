@@ -21,12 +21,23 @@ def _(x: Tensor) -> Tensor:
     return torch.empty(2, x.shape[1], dtype=torch.float32, device=x.device)
 
 
-@torch.library.custom_op("pencil::norm_relu", mutates_args=())
-def norm_relu(x: Tensor, added: Tensor | None, moments: Tensor, weight: Tensor, bias: Tensor, eps: float) -> Tensor:
-    """relu(BN(x) (+ added))."""
+@torch.library.custom_op("pencil::norm_relu", mutates_args=("running_mean", "running_var", "batches"))
+def norm_relu(
+    x: Tensor,
+    added: Tensor | None,
+    moments: Tensor,
+    weight: Tensor,
+    bias: Tensor,
+    running_mean: Tensor,
+    running_var: Tensor,
+    batches: Tensor,
+    momentum: float,
+    eps: float,
+) -> Tensor:
+    """relu(BN(x) (+ added)); brings the running statistics up to date."""
     from pencil.kernels import _norm_triton
 
-    return _norm_triton.forward(x, added, moments, weight, bias, eps)
+    return _norm_triton.forward(x, added, moments, weight, bias, running_mean, running_var, batches, momentum, eps)
 
 
 @norm_relu.register_fake
@@ -62,9 +73,10 @@ def _(grad: Tensor, skip: Tensor | None, x: Tensor, out: Tensor | None, moments:
 @torch.library.custom_op("pencil::conv_moments", mutates_args=())
 def conv_moments(active: Tensor, kernel: Tensor, added: Tensor | None) -> tuple[Tensor, Tensor]:
     """A 3×3 convolution of stride 1 (+ added), and the moments of the result."""
-    from pencil.kernels import _conv_triton
+    from pencil.kernels import _bands_triton, _conv_triton
 
-    return _conv_triton.forward(active, kernel, added)
+    forward = _bands_triton.forward if _bands_triton.convolves(active, kernel) else _conv_triton.forward
+    return forward(active, kernel, added)
 
 
 @conv_moments.register_fake
@@ -87,9 +99,10 @@ def norm_relu_conv_backward(
     eps: float,
 ) -> tuple[Tensor, Tensor]:
     """∂x and [∂weight, ∂bias] of conv(relu(BN(x))); `skip` reaches x by another way and is added."""
-    from pencil.kernels import _conv_triton, _norm_triton
+    from pencil.kernels import _bands_triton, _conv_triton, _norm_triton
 
-    passed, sums = _conv_triton.backward(_last(grad), kernel, x, moments, weight, bias, eps)
+    backward = _bands_triton.backward if _bands_triton.convolves(x, kernel) else _conv_triton.backward
+    passed, sums = backward(_last(grad), kernel, x, moments, weight, bias, eps)
     grad_x, _ = _norm_triton.backward(passed, _last(skip), x, None, moments, weight, bias, sums, eps)
     return grad_x, sums
 
@@ -101,16 +114,18 @@ def _(grad: Tensor, skip: Tensor | None, kernel: Tensor, x: Tensor, moments: Ten
 
 @torch.library.custom_op("pencil::weight_gradient", mutates_args=())
 def weight_gradient(grad: Tensor, active: Tensor) -> Tensor:
-    """∂kernel of a 3×3 convolution of stride 1, [O, C, 3, 3]."""
-    from pencil.kernels import _wgrad_triton
+    """∂kernel of a 3×3 convolution of stride 1, [O, C, 3, 3], in 32 bits."""
+    from pencil.kernels import _bands_triton, _wgrad_triton
 
-    return _wgrad_triton.weight_gradient(_last(grad), active)
+    kernels = _bands_triton if _bands_triton.sums(active, grad) else _wgrad_triton
+    gradient: Tensor = kernels.weight_gradient(_last(grad), active)
+    return gradient
 
 
 @weight_gradient.register_fake
 def _(grad: Tensor, active: Tensor) -> Tensor:
     shape = (grad.shape[1], active.shape[1], 3, 3)
-    return torch.empty(shape, dtype=grad.dtype, device=grad.device, memory_format=LAST)
+    return torch.empty(shape, dtype=torch.float32, device=grad.device, memory_format=LAST)
 
 
 def _last(image: Tensor | None) -> Any:
