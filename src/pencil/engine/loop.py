@@ -11,33 +11,22 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from pencil.data.augment import Prepare
-from pencil.engine.evaluate import Evaluator, accuracy, mean_loss
+from pencil.engine.evaluate import Evaluator
 from pencil.engine.events import EpochRecord, Listener, Stopped
 from pencil.engine.feed import Feed
 from pencil.engine.guard import went_back
 from pencil.engine.record import measured, rates, refuse_nonfinite
 from pencil.engine.share import average_buffers, own_batches, unite
 from pencil.engine.state import State
-from pencil.engine.step import Step, TooLarge, Wrap
+from pencil.engine.step import Step, Wrap
 from pencil.engine.stepper import Steppers
 from pencil.engine.view import View
-from pencil.errors import PencilError
+from pencil.engine.watched import Watched, score, watch
 from pencil.runtime import ALONE, Precision, Processes, seed_for
 from pencil.types import Phase
 
 STOP_CHECK = 32
 """Steps between two looks for a stop request, with several GPUs."""
-
-
-@dataclass(frozen=True)
-class Watched:
-    """A set of examples whose accuracy is measured each epoch."""
-
-    evaluator: Evaluator
-    labels: Tensor
-
-    def __len__(self) -> int:
-        return len(self.labels)
 
 
 @dataclass
@@ -198,48 +187,13 @@ class Engine:
         return batches
 
     def _step(self, phase: Phase, size: int, listener: Listener) -> None:
-        """Take one step; where the memory does not hold it, again in smaller parts, from here to the end."""
-        while True:
-            try:
-                self._stepper(phase, size, listener)()
-                return
-            except TooLarge:
-                pass
-            self._shrink(size, listener)
-
-    def _shrink(self, size: int, listener: Listener) -> None:
-        before = min(self.state.micro_batch or size, size)
-        if before == 1:
-            raise PencilError("the memory does not hold one example; use a smaller network or --device cpu.")
-        self.state.micro_batch = -(-before // 2)
-        self.steppers.forget()
-        if self.state.device.type == "cuda":
-            torch.cuda.empty_cache()
-        listener.note(
-            f"memory ran out with {before} examples at once: batches now go through the network in parts of"
-            f" {self.state.micro_batch}. Updates remain those of whole batches, but what a network or method computes"
-            " over a batch (batch statistics, say) is now that of a part."
-        )
-
-    def _stepper(self, phase: Phase, size: int, listener: Listener) -> Callable[[], None]:
         def make(wrap: Wrap | None) -> Step:
             return Step(self.state, phase, self.feed, self.prepare, self.precision, processes=self.processes, wrap=wrap)
 
-        return self.steppers.get(phase.name, size, make, listener.note)
+        self.steppers.take(phase.name, size, make, listener.note)
 
     def _measure(self, phase: Phase, phase_epoch: int) -> EpochRecord:
         record = {"epoch": self.epoch, "phase": phase.name, "phase_epoch": phase_epoch, **measured(self.state)}
-        for name, watched in self.watched.items():
-            logits_NC = watched.evaluator.logits(self.state.network)
-            record[f"{name}_accuracy"] = accuracy(logits_NC, watched.labels)
-            if name == "held_out":
-                record["held_out_loss"] = mean_loss(logits_NC, watched.labels)
-        self.state.keep_best(self._score(record))
+        record |= watch(self.state.network, self.watched)
+        self.state.keep_best(score(record, keeps_best=self.state.method.keeps_best))
         return record
-
-    def _score(self, record: EpochRecord) -> float:
-        """Return how good the weights are by the held-out labels; without any the latest weights count as the best."""
-        if "held_out_loss" not in record:
-            return float(self.epoch)
-        by_loss = self.state.method.keeps_best == "loss"
-        return -float(record["held_out_loss"]) if by_loss else float(record["held_out_accuracy"])

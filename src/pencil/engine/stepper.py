@@ -1,4 +1,4 @@
-"""Makes the step of a phase and a batch size: captured where that is possible, eager otherwise."""
+"""Makes and takes the step of a phase and a batch size: captured where that is possible, in parts where it must be."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,6 +9,7 @@ from torch import nn
 from pencil.engine.capture import CapturedStep
 from pencil.engine.state import State
 from pencil.engine.step import Step, TooLarge, Wrap
+from pencil.errors import PencilError
 
 MakeStep = Callable[[Wrap | None], Step]
 
@@ -21,6 +22,16 @@ class Steppers:
         self.phase = ""
         self.made: dict[int, Callable[[], None]] = {}
 
+    def take(self, phase: str, size: int, make: MakeStep, note: Callable[[str], None]) -> None:
+        """Take one step; where the memory does not hold it, again in smaller parts, from here to the end."""
+        while True:
+            try:
+                self.get(phase, size, make, note)()
+                return
+            except TooLarge:
+                pass
+            self._shrink(size, note)
+
     def get(self, phase: str, size: int, make: MakeStep, note: Callable[[str], None]) -> Callable[[], None]:
         """Return the step, made on first use."""
         if phase != self.phase:
@@ -29,9 +40,19 @@ class Steppers:
             self.made[size] = self._make(size, make, note)
         return self.made[size]
 
-    def forget(self) -> None:
-        """Make all steps anew: what they were made for has changed."""
-        self.made = {}
+    def _shrink(self, size: int, note: Callable[[str], None]) -> None:
+        before = min(self.state.micro_batch or size, size)
+        if before == 1:
+            raise PencilError("the memory does not hold one example; use a smaller network or --device cpu.")
+        self.state.micro_batch = -(-before // 2)
+        self.made = {}  # What the steps were made for has changed.
+        if self.state.device.type == "cuda":
+            torch.cuda.empty_cache()
+        note(
+            f"memory ran out with {before} examples at once: batches now go through the network in parts of"
+            f" {self.state.micro_batch}. Updates remain those of whole batches, but what a network or method computes"
+            " over a batch (batch statistics, say) is now that of a part."
+        )
 
     def _make(self, size: int, make: MakeStep, note: Callable[[str], None]) -> Callable[[], None]:
         # Warming up changes the state and puts it back; changes still on their way to it must have arrived.

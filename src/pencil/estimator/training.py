@@ -21,7 +21,8 @@ from pencil.estimator.progress import Lines
 from pencil.results.distributions import spread
 from pencil.run.budget import shared
 from pencil.run.build import build_engine, choose_machine
-from pencil.run.outcome import label_rows, summarise
+from pencil.run.label_rows import label_rows
+from pencil.run.outcome import summarise
 from pencil.run.plan import Plan, plan
 from pencil.runtime import PRECISIONS, choose_device
 

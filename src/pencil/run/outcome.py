@@ -1,52 +1,22 @@
-"""What a finished training comes to: a row for every example, the summary, and the files of the run folder.
+"""What a finished training comes to: the summary, and the files of the run folder."""
 
-Shapes: N examples (training and held-out), C classes.
-"""
-
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
-from torch.nn.functional import one_hot
 
-from pencil.data.dataset import Examples, Selection
 from pencil.engine import Engine
-from pencil.quality.decide import decide_known
 from pencil.quality.noise import estimate_noise
-from pencil.quality.score import Scores, score
 from pencil.results import documents, environment, labels_table, summary
 from pencil.results.arrays import write_arrays
 from pencil.results.distributions import write_distributions, write_top
 from pencil.results.folder import RunFolder
 from pencil.run.build import Machine
+from pencil.run.label_rows import label_rows
 from pencil.run.plan import Plan
 from pencil.runtime import device_name
-
-NEVER = -1
-
-
-DENSE_BYTES = 2 * 2**30
-"""Distributions larger than this are written as their strongest classes."""
-KEPT = 16
-
-
-@dataclass(frozen=True, eq=False)
-class Believed:
-    """What a run believes of some examples, column by column."""
-
-    corrected: NDArray[np.int64]
-    confidence: NDArray[np.float64]
-    entropy: NDArray[np.float64]
-    quality: NDArray[np.float64]
-    network: NDArray[np.int64]
-    shares: NDArray[np.float32]
-    """[N, C] y^d, or [N, K] of its strongest classes."""
-    classes: NDArray[np.int64]
-    """[N, K] those classes; [N, 0] where all are there."""
 
 
 def write_outcome(
@@ -82,106 +52,6 @@ def write_description(plan: Plan, folder: RunFolder) -> None:
         fingerprint=str(dataset.facts.get("fingerprint", "")),
         seed=plan.settings.seed,
     )
-
-
-def label_rows(engine: Engine, plan: Plan) -> tuple[pa.Table, Believed]:
-    """Return the rows of labels.parquet, in the order of the source, and what is believed of each."""
-    dataset = plan.dataset
-    sets = [(dataset.train, _trained(engine, plan), "train")]
-    if dataset.held_out is not None:
-        sets.append((dataset.held_out, _held_out(engine, plan, dataset.held_out), "held-out"))
-    order = _source_order([examples for examples, _, _ in sets])
-
-    def column(values: list[NDArray[Any]]) -> NDArray[Any]:
-        return np.concatenate(values)[order]
-
-    believed = Believed(*(column([getattr(b, f.name) for _, b, _ in sets]) for f in fields(Believed)))
-    given = column([e.given for e, _, _ in sets])
-    trusted = column([_trusted(e) for e, _, _ in sets])
-    untouched = len(dataset.held_out or ())
-    columns = engine.state.table.columns
-    locked = column([(columns["locked"] & columns["labelled"]).cpu().numpy(), np.zeros(untouched, dtype=np.bool_)])
-    known = trusted | locked
-    scores = Scores(believed.corrected, believed.confidence, believed.entropy, believed.quality)
-    table = labels_table.build_labels(
-        class_names=dataset.class_names,
-        ids=column([e.ids for e, _, _ in sets]),
-        given=given,
-        corrected=believed.corrected,
-        confidence=believed.confidence,
-        entropy=believed.entropy,
-        quality=believed.quality,
-        network=believed.network,
-        changed_at=column([columns["changed_at"].cpu().numpy(), np.full(untouched, NEVER)]),
-        num_changes=column([columns["num_changes"].cpu().numpy(), np.zeros(untouched, dtype=np.int32)]),
-        decision=decide_known(scores, given, known),
-        split=column([np.full(len(e), name) for e, _, name in sets]),
-        trusted=known,
-        clean=column([np.full(len(e), -1) if e.clean is None else e.clean for e, _, _ in sets]),
-    )
-    return table, believed
-
-
-def _trained(engine: Engine, plan: Plan) -> Believed:
-    """Training examples: the learned distribution, weighed with the predictions of the label-learning phase."""
-    table, given = engine.state.table, plan.dataset.train.given
-    blocks = []
-    for rows, outputs in engine.train_evaluator.blocks(engine.state.network):
-        network = outputs.softmax(-1)
-        mean = network
-        if "prediction_sum" in table.columns:
-            count = table.columns["predictions"][rows].unsqueeze(-1)
-            mean = (table.columns["prediction_sum"][rows] / count.clamp(min=1)).where(count > 0, network)
-        blocks.append(_believed(table.distributions(rows), mean, network, given[rows], _cut(plan)))
-    return _joined(blocks)
-
-
-def _held_out(engine: Engine, plan: Plan, examples: Examples) -> Believed:
-    """The network never learned these labels, so its own prediction is what is believed of those not known right."""
-    blocks = []
-    trusted = torch.from_numpy(_trusted(examples))
-    for rows, outputs in engine.watched["held_out"].evaluator.blocks(engine.state.network):
-        network, given = outputs.softmax(-1), examples.given[rows]
-        certain = one_hot(torch.from_numpy(given.clip(min=0)), network.shape[1]).to(network)
-        label = certain.where(trusted[rows].to(network.device).unsqueeze(-1), network)
-        blocks.append(_believed(label, network, network, given, _cut(plan)))
-    return _joined(blocks)
-
-
-def _trusted(examples: Examples) -> NDArray[np.bool_]:
-    """Say which labels the data says are right."""
-    return np.zeros(len(examples), np.bool_) if examples.trusted is None else examples.trusted & (examples.given >= 0)
-
-
-def _cut(plan: Plan) -> int:
-    """Return how many classes of each distribution are written; 0 for all."""
-    dataset = plan.dataset
-    size = 4 * dataset.num_classes * (len(dataset.train) + len(dataset.held_out or ()))
-    return min(KEPT, dataset.num_classes) if size > DENSE_BYTES else 0
-
-
-def _believed(label: Tensor, mean: Tensor, network: Tensor, given: NDArray[np.int64], kept: int) -> Believed:
-    distribution = label.float().cpu().numpy()
-    scores = score(distribution, mean.float().cpu().numpy(), given)
-    classes = np.argsort(-distribution, axis=1, kind="stable")[:, :kept]
-    shares = np.take_along_axis(distribution, classes, axis=1) if kept else distribution
-    network_class = network.argmax(-1).cpu().numpy()
-    return Believed(scores.corrected, scores.confidence, scores.entropy, scores.quality, network_class, shares, classes)
-
-
-def _joined(blocks: list[Believed]) -> Believed:
-    return Believed(*(np.concatenate([getattr(block, f.name) for block in blocks]) for f in fields(Believed)))
-
-
-def _source_order(sets: list[Examples]) -> NDArray[np.int64]:
-    """Return the permutation that puts split examples back into the order of their source."""
-    inputs = [examples.inputs for examples in sets]
-    if not all(isinstance(i, Selection) for i in inputs):
-        return np.arange(sum(len(examples) for examples in sets))
-    selections = [i for i in inputs if isinstance(i, Selection)]
-    if any(s.base is not selections[0].base for s in selections):
-        return np.arange(sum(len(examples) for examples in sets))
-    return np.argsort(np.concatenate([s.index for s in selections]), kind="stable")
 
 
 def summarise(
