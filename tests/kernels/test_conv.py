@@ -25,6 +25,7 @@ def cut(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> list
     """Cut into bands, or leave it to tiles; return which of the kernels of bands have run."""
     bands = {32: Band(lines=2, rows=16, stages=2, warps=4)} if request.param == "bands" else {}
     ran: list[str] = []
+    monkeypatch.setattr(_bands_triton, "PROGRAMS", 1)
     for name, function in (("CONVOLVED", "_convolve"), ("SUMMED", "weight_gradient")):
         monkeypatch.setattr(_bands_triton, name, bands)
         monkeypatch.setattr(_bands_triton, function, _noted(getattr(_bands_triton, function), function, ran))

@@ -1,5 +1,7 @@
 """The fused kernels against torch, run by Triton's interpreter where there is no GPU."""
 
+from collections.abc import Callable
+
 import pytest
 import torch
 from torch import Tensor, nn
@@ -7,6 +9,7 @@ from torch import Tensor, nn
 pytest.importorskip("triton", reason="triton is not installed")
 
 from pencil.backbones._preact import PreActResNet
+from pencil.backbones._resnet import BasicBlock
 from pencil.kernels import NormReLU
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
@@ -63,14 +66,24 @@ def test_the_variance_of_values_far_from_zero_is_kept(fused: None) -> None:
     assert seen.square().mean().item() == pytest.approx(0.5, abs=0.05)
 
 
-@pytest.mark.parametrize("backend", [None, "aot_eager"])
-def test_a_network_of_them_learns_as_one_of_plain_layers(monkeypatch: pytest.MonkeyPatch, backend: str | None) -> None:
+def _preact() -> nn.Module:
+    return PreActResNet(3, 4, widths=(16, 32), blocks=(2, 2))
+
+
+def _resnet() -> nn.Module:
+    return nn.Sequential(nn.Conv2d(3, 16, 3), BasicBlock(16, 16, 1), BasicBlock(16, 32, 2), nn.Flatten(2))
+
+
+@pytest.mark.parametrize(("make", "backend"), [(_preact, None), (_preact, "aot_eager"), (_resnet, "aot_eager")])
+def test_a_network_of_them_learns_as_one_of_plain_layers(
+    monkeypatch: pytest.MonkeyPatch, make: Callable[[], nn.Module], backend: str | None
+) -> None:
     images = torch.randn(6, 3, 8, 8, device=DEVICE).contiguous(memory_format=torch.channels_last)
 
     def gradients(fuse: bool) -> list[Tensor]:
         monkeypatch.setattr(NormReLU, "_fuses", lambda self, x: self.training and fuse)
         torch.manual_seed(1)
-        network = PreActResNet(3, 4, widths=(16, 32), blocks=(2, 2)).to(DEVICE, memory_format=torch.channels_last)
+        network = make().to(DEVICE, memory_format=torch.channels_last)
         model = torch.compile(network, backend=backend, fullgraph=True) if backend and fuse else network
         model(images)[:, 0].square().sum().backward()
         return [p.grad for p in network.parameters() if p.grad is not None] + list(network.buffers())

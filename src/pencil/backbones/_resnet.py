@@ -25,8 +25,8 @@ class BasicBlock(nn.Module):
         self.downsample = _shortcut(inside, width, stride)
 
     def forward(self, x: Tensor) -> Tensor:
-        hidden = self.bn1(self.conv1(x))
-        out: Tensor = self.bn2(self.conv2(hidden), self.downsample(x))
+        hidden, moments, _ = self.bn1.then(self.conv2, self.conv1(x), None)
+        out: Tensor = self.bn2(hidden, self.downsample(x), moments)
         return out
 
 

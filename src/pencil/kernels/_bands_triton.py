@@ -6,6 +6,7 @@ adds it to the three output lines that need it. It makes a band of lines of a fe
 `_conv_triton` and `_wgrad_triton`.
 """
 
+import math
 from typing import NamedTuple
 
 import torch
@@ -26,10 +27,17 @@ class Band(NamedTuple):
     stages: int
     warps: int
 
+    def grid(self, image: Tensor) -> tuple[int, int]:
+        """Return how many groups of images and how many bands of lines there are."""
+        batch, _, height, width = image.shape
+        return batch * width // self.rows, height // self.lines
 
-CONVOLVED = {32: Band(8, 64, 3, 4), 64: Band(4, 64, 3, 8)}
+
+CONVOLVED = {32: Band(8, 64, 3, 4), 64: Band(16, 64, 3, 8)}
 SUMMED = {32: Band(8, 128, 3, 4)}
 """By channels: for the convolution, and for the gradient of its weights."""
+PROGRAMS = 128
+"""Bands are narrower where there would be fewer programs than this, which leaves processors of the GPU idle."""
 
 
 @triton.jit
@@ -138,22 +146,22 @@ def _wgrad_kernel(
 
 def convolves(image: Tensor, kernel: Tensor) -> bool:
     """Say whether images divide into bands for this convolution."""
-    return kernel.shape[0] == kernel.shape[1] and _divides(image, CONVOLVED)
+    return kernel.shape[0] == kernel.shape[1] and _band(image, CONVOLVED) is not None
 
 
 def sums(image: Tensor, grad: Tensor) -> bool:
     """Say whether images divide into bands for the gradient of the weights."""
-    return image.shape == grad.shape and _divides(image, SUMMED)
+    return image.shape == grad.shape and _band(image, SUMMED) is not None
 
 
 def forward(active: Tensor, kernel: Tensor, added: Tensor | None) -> tuple[Tensor, Tensor]:
     """Return conv(active) (+ added), and its moments; `kernel` is [C, C, 3, 3], channels last."""
-    channels, out, band = active.shape[1], torch.empty_like(active), CONVOLVED[active.shape[1]]
-    partial = _convolve(
+    channels, out = active.shape[1], torch.empty_like(active)
+    partial, rows = _convolve(
         active, kernel, out, active if added is None else added, None, 0.0, 1, 9 * channels, 0, channels,
         HAS_EXTRA=added is not None, BACKWARD=False,
     )  # fmt: skip
-    return out, joined_moments(partial, active.numel() // channels, band.rows * band.lines)
+    return out, joined_moments(partial, active.numel() // channels, rows)
 
 
 def backward(
@@ -161,7 +169,7 @@ def backward(
 ) -> tuple[Tensor, Tensor]:
     """Return the gradient behind the ReLU that follows BN(x), and the sums its normalisation needs."""
     channels, out = x.shape[1], torch.empty_like(x)
-    partial = _convolve(
+    partial, _ = _convolve(
         grad, kernel, out, x, (moments, weight, bias), eps, 9 * channels, 1, 8 * channels, -channels,
         HAS_EXTRA=True, BACKWARD=True,
     )  # fmt: skip
@@ -171,8 +179,9 @@ def backward(
 def weight_gradient(grad: Tensor, active: Tensor) -> Tensor:
     """Return ∂kernel [C, C, 3, 3], channels last and in 32 bits."""
     _, channels, height, width = active.shape
-    band = SUMMED[channels]
-    groups, bands = active.shape[0] * width // band.rows, height // band.lines
+    band = _band(active, SUMMED)
+    assert band is not None
+    groups, bands = band.grid(active)
     partial = torch.empty(groups * bands, 9 * channels * channels, dtype=torch.float32, device=grad.device)
     _wgrad_kernel[(groups, bands)](
         active, grad, partial, height, width,
@@ -185,20 +194,27 @@ def weight_gradient(grad: Tensor, active: Tensor) -> Tensor:
 def _convolve(
     image: Tensor, kernel: Tensor, out: Tensor, extra: Tensor, norm: tuple[Tensor, Tensor, Tensor] | None, eps: float,
     *steps: int, HAS_EXTRA: bool, BACKWARD: bool,
-) -> Tensor:  # fmt: skip
-    batch, channels, height, width = image.shape
-    band = CONVOLVED[channels]
-    groups, bands = batch * width // band.rows, height // band.lines
+) -> tuple[Tensor, int]:  # fmt: skip
+    """Run the kernel; return the sums of each program, and how many rows of the image each took."""
+    _, channels, height, width = image.shape
+    band = _band(image, CONVOLVED)
+    assert band is not None
+    groups, bands = band.grid(image)
     partial = torch.empty(groups * bands, 2, channels, dtype=torch.float32, device=image.device)
     _conv_kernel[(groups, bands)](
         image, kernel, out, partial, extra, *(norm or (partial, partial, partial)), height, width, eps, *steps,
         HAS_EXTRA=HAS_EXTRA, BACKWARD=BACKWARD, INSIDE=channels, OUTSIDE=channels, LINES=band.lines, ROWS=band.rows,
         num_warps=band.warps, num_stages=band.stages,
     )  # fmt: skip
-    return partial
+    return partial, band.rows * band.lines
 
 
-def _divides(image: Tensor, bands: dict[int, Band]) -> bool:
+def _band(image: Tensor, plans: dict[int, Band]) -> Band | None:
+    """Return the band for these images; None where they do not divide into such."""
     batch, channels, height, width = image.shape
-    band = bands.get(channels)
-    return band is not None and band.rows % width == 0 and batch * width % band.rows == 0 and height % band.lines == 0
+    band = plans.get(channels)
+    if band is None or band.rows % width or batch * width % band.rows:
+        return None
+    while band.lines > 2 and (height % band.lines or math.prod(band.grid(image)) < PROGRAMS):
+        band = band._replace(lines=band.lines // 2)
+    return None if height % band.lines else band

@@ -11,10 +11,10 @@ from torch.nn import functional
 
 from pencil.kernels import ops
 
-WIDTHS = (16, 32, 64, 128)
-"""Channels that the kernels take, on either side."""
-WIDEST_SUMS = 64
-"""Beyond this, the sums over all images of a weight's gradient do not fit into registers, and cuDNN takes over."""
+MOST_ROWS = {16: 2**31, 32: 2**31, 64: 2**31, 128: 2**14}
+"""Channels that the convolutions here take, on either side, and how many pixels of a batch; beyond, cuDNN is faster."""
+MOST_SUMMED = {16: 2**31, 32: 2**31, 64: 2**16}
+"""The same for the gradient of their weights."""
 
 
 class _NormReLU(torch.autograd.Function):
@@ -70,7 +70,7 @@ class _NormReLUConvBesides(_NormReLUConv):
 def _unit_backward(ctx: Any, grad: Tensor, skip: Tensor | None) -> Any:
     x, active, moments, weight, bias, kernel = ctx.saved_tensors
     grad_x, sums = ops.norm_relu_conv_backward(grad, skip, kernel, x, moments, weight, bias, ctx.eps)
-    if max(kernel.shape[:2]) <= WIDEST_SUMS:
+    if _rows(x) <= MOST_SUMMED.get(max(kernel.shape[:2]), 0):
         grad_kernel = ops.weight_gradient(grad, active)
     else:
         grad_kernel = torch.ops.aten.convolution_backward(
@@ -94,7 +94,7 @@ class NormReLU(nn.BatchNorm2d):
         self, conv: nn.Conv2d, x: Tensor, moments: Tensor | None, added: Tensor | None = None, *, besides: bool = False
     ) -> tuple[Tensor, Tensor | None, Tensor]:
         """Return conv(relu(BN(x))) (+ added), its moments where they came for nothing, and x for what lies besides."""
-        if not (self._fuses(x) and _fits(conv)):
+        if not (self._fuses(x) and _fits(conv, x)):
             out = conv(self(x, moments=moments))
             return out if added is None else out + added, None, x
         x = _last(x)
@@ -116,9 +116,14 @@ class NormReLU(nn.BatchNorm2d):
         return usual and precise and self.training and x.is_cuda
 
 
-def _fits(conv: nn.Conv2d) -> bool:
+def _fits(conv: nn.Conv2d, x: Tensor) -> bool:
     plain = conv.kernel_size == (3, 3) and conv.stride == (1, 1) and conv.padding == (1, 1) and conv.bias is None
-    return plain and conv.in_channels in WIDTHS and conv.out_channels in WIDTHS
+    widths = {conv.in_channels, conv.out_channels}
+    return plain and widths <= MOST_ROWS.keys() and _rows(x) <= MOST_ROWS[max(widths)]
+
+
+def _rows(x: Tensor) -> int:
+    return x.numel() // x.shape[1]
 
 
 def _last(image: Tensor) -> Tensor:
