@@ -1,5 +1,8 @@
 """Runs as Hugging Face datasets: trained on one, exported as one, read with the real library."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +17,8 @@ from pencil.export.hf_dataset import add_corrected_labels
 from pencil.export.write import export_run
 from pencil.results.decisions import Decisions
 from pencil.results.read import read_run
+
+from .hub import local_hub
 
 QUICK = {"backbone": "mlp", "hardware": {"device": "cpu", "threads": 1}}
 NAMES = ["cat", "dog", "été"]
@@ -57,6 +62,27 @@ def test_corrected_labels_stand_beside_the_given_ones(hf_run: Path, tmp_path: Pa
     assert set(test["corrected_label"]) == {None} and test["label"][:] == animals(9, 1)["label"][:]
     train.to_parquet(tmp_path / "train.parquet")
     assert datasets.Dataset.from_parquet(str(tmp_path / "train.parquet"), cache_dir=tmp_path).features == train.features
+
+
+@pytest.mark.slow
+def test_it_is_pushed_to_a_hub_as_it_stands(hf_run: Path, tmp_path: Path) -> None:
+    export_run(hf_run, "hf_dataset", tmp_path / "out")
+    code = (
+        f"import datasets; datasets.load_from_disk({str(tmp_path / 'out')!r}).push_to_hub('me/animals', token='hf_x')"
+    )
+    with local_hub(tmp_path / "hub") as address:
+        here = {"HF_ENDPOINT": address, "HF_HOME": str(tmp_path), "HF_HUB_DISABLE_XET": "1", "NO_PROXY": "127.0.0.1"}
+        known = {name: value for name, value in os.environ.items() if name != "HF_HUB_OFFLINE"} | here
+        command = [sys.executable, "-c", code]
+        ended = subprocess.run(command, cwd=tmp_path, env=known, capture_output=True, text=True, timeout=300)
+    assert ended.returncode == 0, ended.stderr
+    sent = datasets.load_from_disk(tmp_path / "out")
+    pushed = datasets.load_dataset(str(tmp_path / "hub"), cache_dir=tmp_path)
+    assert pushed["train"].features["corrected_label"].names == NAMES
+    for name in ("train", "test"):
+        assert pushed[name].features == sent[name].features
+        for column in ("label", "corrected_label", "label_source", "label_quality"):
+            assert pushed[name][column][:] == sent[name][column][:]
 
 
 def test_a_loaded_dataset_is_trained_on_and_gets_its_labels(tmp_path: Path) -> None:
