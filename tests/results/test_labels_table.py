@@ -106,3 +106,14 @@ def test_damaged_content_behind_a_whole_header_is_named(tmp_path: Path) -> None:
     path.write_bytes(content)
     with pytest.raises(PencilError, match=r"labels.parquet is damaged"):
         read_labels(path)
+
+
+def test_a_column_of_another_kind_is_damage(tmp_path: Path) -> None:
+    path = tmp_path / "labels.parquet"
+    write_labels(path, build_labels(**columns()))
+    whole = read_labels(path)
+    for name, values in {"quality": [1] * len(whole), "given": ["x"] * len(whole), "id": [[1]] * len(whole)}.items():
+        place = whole.column_names.index(name)
+        write_labels(path, whole.set_column(place, name, pa.array(values)))
+        with pytest.raises(PencilError, match=rf"labels.parquet is damaged .its column {name} is not one of type"):
+            read_labels(path)

@@ -10,6 +10,8 @@ from pencil.config.schedule import Schedule
 from pencil.errors import PencilError
 
 Options = dict[str, Any]
+MOST_THREADS = 4096
+"""Threads, or processes that read data; more would bring a machine down."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,8 +135,11 @@ class Settings:
                 raise PencilError(f"optimizer.{name} is {value}; give a number that is 0 or more.")
         if self.optimizer.nesterov and not self.optimizer.momentum:
             raise PencilError("optimizer.nesterov is true, but optimizer.momentum is 0; give it a momentum.")
-        if self.hardware.workers < 0:
-            raise PencilError(f"hardware.workers is {self.hardware.workers}; give 0 or more.")
+        for name in ("threads", "workers"):
+            if not 0 <= getattr(self.hardware, name) <= MOST_THREADS:
+                raise PencilError(
+                    f"hardware.{name} is {getattr(self.hardware, name)}; give 0 or more, at most {MOST_THREADS}."
+                )
         if self.hardware.table not in ("auto", "dense", "mapped", "top"):
             raise PencilError(f'hardware.table is "{self.hardware.table}"; give auto, dense, mapped or top.')
         if self.hardware.resident not in ("auto", "yes", "no"):

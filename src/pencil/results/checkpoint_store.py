@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from pencil.errors import PencilError
 from pencil.results.arrays import Arrays, read_arrays, read_note, write_arrays
 from pencil.results.atomic import cannot_write, sweep, sync_folder
-from pencil.results.documents import plain
+from pencil.results.documents import UNREADABLE, damaged, plain
 
 KEEP = 2
 """The newest, and one to fall back on when a disk damages it."""
@@ -67,7 +67,7 @@ class CheckpointStore:
         warnings: list[str] = []
         for _, file in sorted(self._files().items(), reverse=True):
             if _digest(file) == file.stem.partition("-")[2]:
-                return Checkpoint(read_arrays(file), json.loads(read_note(file)), warnings)
+                return Checkpoint(read_arrays(file), _record(file), warnings)
             warnings.append(f"{file} is damaged (its content is not what was written); an older checkpoint is used.")
         raise PencilError(f"{self.path} holds no whole checkpoint; start the run again with another --out.")
 
@@ -84,6 +84,16 @@ class CheckpointStore:
         for file in self.path.glob("*.safetensors"):
             if file not in kept:
                 file.unlink(missing_ok=True)
+
+
+def _record(file: Path) -> dict[str, Any]:
+    try:
+        record = json.loads(read_note(file))
+    except UNREADABLE as error:
+        raise damaged(file, error) from error
+    if not isinstance(record, dict):
+        raise damaged(file, "its record is no JSON object")
+    return record
 
 
 def _digest(file: Path) -> str:

@@ -17,6 +17,9 @@ from pencil.results.documents import damaged, missing
 DENSE, CLASSES, PROBABILITIES, COUNT = "label_distributions", "top_classes", "top_probabilities", "num_classes"
 
 
+MOST_CLASSES = 2**24
+
+
 def write_distributions(path: Path, distributions_NC: NDArray[Any]) -> None:
     """Write dense distributions."""
     write_arrays(path, {DENSE: np.asarray(distributions_NC, dtype=np.float32)})
@@ -44,14 +47,20 @@ def read_distribution_rows(path: Path, start: int, stop: int | None) -> NDArray[
             names = set(file.keys())
             if DENSE in names:
                 rows: NDArray[np.float32] = file.get_slice(DENSE)[start:stop]
+                if rows.ndim != 2 or rows.dtype.kind != "f":
+                    raise damaged(path, "its distributions are no rows of numbers")
                 return rows
             if not {CLASSES, PROBABILITIES, COUNT} <= names:
                 raise damaged(path, f"it holds no {DENSE}")
             classes, shares = (file.get_slice(name)[start:stop] for name in (CLASSES, PROBABILITIES))
-            return spread(classes, shares, int(file.get_tensor(COUNT)[0]))
+            count = int(file.get_tensor(COUNT)[0])
+            whole = classes.ndim == 2 and classes.shape == shares.shape and classes.shape[1] <= count <= MOST_CLASSES
+            if not whole or (classes.size and not 0 <= classes.min() <= classes.max() < count):
+                raise damaged(path, "it names classes that there are none of")
+            return spread(classes, shares, count)
     except FileNotFoundError:
         raise missing(path) from None
-    except (OSError, SafetensorError) as error:
+    except (OSError, SafetensorError, TypeError, IndexError) as error:
         raise damaged(path, error) from error
 
 

@@ -11,7 +11,6 @@ import numpy as np
 from pencil.errors import PencilError
 from pencil.results.atomic import write_atomic
 
-
 MOST_BYTES = 2**28
 """Of a small file; a larger one is none of ours."""
 UNREADABLE = (OSError, ValueError, RecursionError)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pencil.results.atomic import cannot_write, write_atomic
-from pencil.results.documents import damaged, plain
+from pencil.results.documents import MOST_BYTES, damaged, plain
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,8 @@ class History:
         if not self.path.exists():
             return []
         try:
+            if self.path.stat().st_size > MOST_BYTES:
+                raise damaged(self.path, f"it has more than {MOST_BYTES:,} bytes")
             lines = self.path.read_bytes().splitlines(keepends=True)
         except OSError as error:
             raise damaged(self.path, error) from error

@@ -91,14 +91,23 @@ def read_labels(path: Path) -> pa.Table:
     try:
         # A plain read of this one file: a dataset reader would make columns of folders called "lr=0.1".
         with pq.ParquetFile(path) as file:
+            _check_columns(file.schema_arrow, path)
             table = file.read()
     except FileNotFoundError:
         raise missing(path) from None
     except (OSError, pa.ArrowException) as error:
         raise damaged(path, error) from error
-    if lacking := [name for name in SCHEMA.names if name not in table.column_names]:
-        raise damaged(path, f"it has no column {', '.join(lacking)}")
     return table
+
+
+def _check_columns(found: pa.Schema, path: Path) -> None:
+    """Refuse a table without our columns, or with others of their names."""
+    if lacking := [name for name in SCHEMA.names if name not in found.names]:
+        raise damaged(path, f"it has no column {', '.join(lacking)}")
+    for field in (*SCHEMA, *([_CLEAN] if "clean" in found.names else [])):
+        places = found.get_all_field_indices(field.name)
+        if len(places) > 1 or found.field(places[0]).type != field.type:
+            raise damaged(path, f"its column {field.name} is not one of type {field.type}")
 
 
 def check_labels(table: pa.Table, num_classes: int, path: Path) -> None:

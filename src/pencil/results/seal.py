@@ -29,7 +29,7 @@ def check_seal(folder: Path) -> None:
             found = _digest(file)
         except FileNotFoundError:
             raise missing(file) from None
-        except OSError as error:
+        except (OSError, ValueError) as error:  # The second for a name that no file can have.
             raise damaged(file, error) from error
         if found != digest:
             raise damaged(file, f"its content is not what {NAME} says")

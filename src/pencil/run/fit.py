@@ -21,8 +21,9 @@ from pencil.run.inherit import open_parent, plan_from
 from pencil.run.outcome import write_description, write_outcome
 from pencil.run.plan import Plan, phase_lengths, plan
 from pencil.run.refuse import refuse_other_data, refuse_other_settings, refuse_unnamed_code
+from pencil.run.restore import restore
 from pencil.run.result import Result
-from pencil.run.session import HISTORY, Progress, Session, Silent
+from pencil.run.session import Progress, Session, Silent
 from pencil.run.start import Start, read_start
 from pencil.runtime import is_leader
 
@@ -160,13 +161,7 @@ def _train(
     for line in (*prepared.warnings, *lines):
         session.note(line)
     if machine.processes.leader_says(checkpoints.exists()):
-        checkpoint = checkpoints.load()
-        for warning in checkpoint.warnings:
-            session.note(warning)
-        engine.restore(checkpoint.tensors, checkpoint.meta)
-        _restore_threads(checkpoint.meta, prepared, progress)
-        if leads:
-            history.restore(checkpoint.tensors[HISTORY].tobytes())
+        restore(engine, checkpoints, session, prepared.settings.hardware)
     else:
         if leads:
             history.restore(b"")
@@ -198,14 +193,6 @@ def _train(
         folder.seal(folder.config, *folder.description, *folder.outcome)
         folder.set_state("finished")
     return Result(engine.state.network.eval(), folder.path, kept)
-
-
-def _restore_threads(meta: Mapping[str, Any], prepared: Plan, progress: Progress) -> None:
-    """Use as many threads as before, so that the result is the same to the bit, unless others were asked for."""
-    import torch
-
-    if not prepared.settings.hardware.threads and int(meta.get("threads", 0)) > 0:
-        torch.set_num_threads(int(meta["threads"]))
 
 
 def _finished(prepared: Plan, folder: RunFolder) -> Result:

@@ -1,0 +1,40 @@
+"""Goes back to the newest whole checkpoint of a run."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from pencil.config.settings import MOST_THREADS, HardwareSettings
+from pencil.engine import Engine
+from pencil.errors import PencilError
+from pencil.results.checkpoint_store import CheckpointStore
+from pencil.run.session import HISTORY, Session
+
+_OTHER = (KeyError, ValueError, TypeError, IndexError, RuntimeError, OverflowError, AttributeError)
+"""What the checkpoint of another run, or of nobody's, comes to."""
+
+
+def restore(engine: Engine, checkpoints: CheckpointStore, session: Session, hardware: HardwareSettings) -> None:
+    """Give the engine and the history the state of a checkpoint; one that does not fit the run is refused."""
+    checkpoint = checkpoints.load()
+    for warning in checkpoint.warnings:
+        session.note(warning)
+    try:
+        engine.restore(checkpoint.tensors, checkpoint.meta)
+        _restore_threads(checkpoint.meta, hardware)
+        history = checkpoint.tensors[HISTORY].tobytes()
+    except _OTHER as error:
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise PencilError(
+            f"the checkpoint in {checkpoints.path} does not fit this run ({reason[:200]}); start it again with another"
+            " --out."
+        ) from error
+    if session.writes:
+        session.history.restore(history)
+
+
+def _restore_threads(meta: Mapping[str, Any], hardware: HardwareSettings) -> None:
+    """Use as many threads as before, so that the result is the same to the bit, unless others were asked for."""
+    if not hardware.threads and 0 < int(meta.get("threads", 0)) <= MOST_THREADS:
+        torch.set_num_threads(int(meta["threads"]))
