@@ -5,7 +5,7 @@
 # make package   wheel and source archive in dist/, and their tests
 # make docs      the documentation as a site in site/, links checked, every code block run
 # make lowest    the fast tests with the lowest versions of all dependencies, in .venv-lowest
-# make torture   kills, full disks, damaged and hostile files, long runs; SEED=7 for other moments
+# make torture   kills, full disks, damaged and hostile files, long runs; SEEDS="1 2 3" for three in a row
 # make audit     ask pip-audit whether a locked package has a known flaw
 # make clean     remove the environment, caches and built packages
 #
@@ -77,8 +77,9 @@ lowest:
 
 # Apart from `make test`: at most twenty minutes on two cores.
 SEED ?= 0
+SEEDS ?= $(SEED)
 torture: setup
-	@OMP_NUM_THREADS=1 $(BIN)/python -m tests.torture --seed $(SEED)
+	@OMP_NUM_THREADS=1 $(BIN)/python -m tests.torture --seeds "$(SEEDS)"
 
 # In an environment of its own. Packages that its data does not know are a failure too: they were not looked at.
 audit:

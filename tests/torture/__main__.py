@@ -1,12 +1,14 @@
 """What really happens to a training tool: kills, full disks, damage, bad and hostile files, long runs.
 
-    make torture            all of it, in at most twenty minutes on two cores; records it under reference/torture
-    make torture SEED=7     with other moments, places and files
+    make torture                  all of it, in at most twenty minutes on two cores; recorded under reference/torture
+    make torture SEED=7           with other moments, places and files
+    make torture SEEDS="1 2 3"    three times in a row; recorded where all of them pass
 
 `python -m tests.torture kills inputs` runs some chapters alone, and records nothing.
 """
 
 import argparse
+import os
 import sys
 import tempfile
 import time
@@ -25,6 +27,7 @@ CHAPTERS = {
     "stop": "requests to stop (SIGTERM)",
     "decisions": "reviews killed, files torn",
     "hostile": "exploits, bombs and false claims",
+    "forged": "run folders forged by a stranger",
     "inputs": "mutated inputs, over every reader",
     "long_run": "a thousand epochs: memory and handles",
 }
@@ -34,29 +37,47 @@ def main() -> int:
     """Run all chapters, or those that are named."""
     asked = argparse.ArgumentParser(prog="torture", description=main.__doc__)
     asked.add_argument("chapters", nargs="*", metavar="CHAPTER", help=", ".join(CHAPTERS))
-    asked.add_argument("--seed", type=int, default=0)
+    asked.add_argument("--seeds", default="0", help="whole numbers; each is a run of its own, one after the other")
     options = asked.parse_args()
     if unknown := set(options.chapters) - set(CHAPTERS):
         asked.error(f"there is no chapter {', '.join(sorted(unknown))}")
     process.load()
+    records = []
+    for seed in map(int, options.seeds.split()):
+        began = _processor_seconds()
+        counted, took = _run(seed, options.chapters or list(CHAPTERS))
+        if not options.chapters:
+            from .record import record, summary
+
+            records.append(record(seed, counted, took, _processor_seconds() - began))
+            print(summary(records[-1]), flush=True)
+    if records:
+        from .record import write
+
+        write(records)
+    return 0
+
+
+def _run(seed: int, chapters: list[str]) -> tuple[dict[str, dict[str, int]], dict[str, float]]:
+    """Run chapters with a seed; return what each counted and how long it took."""
     counted: dict[str, dict[str, int]] = {}
     took: dict[str, float] = {}
-    for name in options.chapters or CHAPTERS:
+    for name in chapters:
         began = time.monotonic()
         with tempfile.TemporaryDirectory(prefix=f"pencil-torture-{name}-", ignore_cleanup_errors=True) as place:
             try:
-                counts: Counter[str] = import_module(f".{name}", __package__).run(options.seed, Path(place))
+                counts: Counter[str] = import_module(f".{name}", __package__).run(seed, Path(place))
             except AssertionError as failed:
-                print(f"torture: {name} failed with seed {options.seed}: {failed}", file=sys.stderr)
+                print(f"torture: {name} failed with seed {seed}: {failed}", file=sys.stderr)
                 raise
         took[name], counted[name] = round(time.monotonic() - began, 1), dict(counts)
         print(f"{name:<10}{took[name]:>8.1f} s  {_words(counts)}  ({CHAPTERS[name]})", flush=True)
-    if not options.chapters:
-        from .record import summary, write
+    return counted, took
 
-        record = write(options.seed, counted, took)
-        print(summary(record))
-    return 0
+
+def _processor_seconds() -> float:
+    """Return what this process and those it has waited for have computed."""
+    return sum(os.times()[:4])
 
 
 def _words(counts: Counter[str]) -> str:

@@ -1,14 +1,13 @@
 """Hostile files: all refused, nothing run, nothing written elsewhere, no memory taken for what they claim."""
 
 import os
-import resource
 import traceback
 from collections import Counter
 from pathlib import Path
 
 from . import strangers_run
 from .exploits import exploits
-from .inputs import MEMORY
+from .process import bound_memory
 
 
 def run(seed: int, place: Path) -> Counter[str]:
@@ -25,8 +24,7 @@ def run(seed: int, place: Path) -> Counter[str]:
 
 def _bounded(place: Path, log: Path) -> None:
     try:
-        used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-        resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY, resource.RLIM_INFINITY))
+        bound_memory()
         log.write_text(str(refuse_all(place)))
         os._exit(0)
     except BaseException:

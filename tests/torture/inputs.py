@@ -3,7 +3,6 @@
 import json
 import os
 import random
-import resource
 import signal
 import warnings
 from collections import Counter
@@ -12,13 +11,12 @@ from typing import Any
 
 from .bases import Base, bases
 from .mutate import mutated
+from .process import bound_memory
 
 PER_READER = 560
 WORKERS = 2
 SECONDS = 20
 """A read that takes longer hangs."""
-MEMORY = 2 * 2**30
-"""Bytes beyond what the process has that a read may ask for."""
 
 
 class Hangs(BaseException):
@@ -68,8 +66,7 @@ def try_all(seed: int, place: Path, count: int, *, log: Path | None = None, boun
     for base in found:
         base.read()
     if bounded:
-        used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-        resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY, resource.RLIM_INFINITY))
+        bound_memory()
     signal.signal(signal.SIGALRM, _hang)
     counts = Counter[str](readers=len(found)) if seed % WORKERS == 0 else Counter[str]()
     failed: list[str] = []

@@ -31,7 +31,7 @@ def load() -> None:
 
 
 def bound_memory(more: int = 2 * 2**30) -> None:
-    """Let this process take no more than so many bytes beyond what it has."""
+    """Let this process take no more than so many bytes beyond what it has; a reader has to do with it."""
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (used + more, resource.RLIM_INFINITY))
 
