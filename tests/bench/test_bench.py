@@ -7,10 +7,12 @@ from pathlib import Path
 import pytest
 import torch
 
+from pencil.bench import full_run
 from pencil.bench.plain import PlainLoop
 from pencil.bench.runner import Runner, random_images
 from pencil.bench.suite import take_turns
 from pencil.cli import run
+from pencil.engine import EpochRecord
 
 QUICK = ("bench", "--backbone", "mlp", "--device", "cpu", "--batch-size", "16", "--seconds", "0.1")
 
@@ -24,6 +26,9 @@ def test_figures_are_shown_and_recorded(tmp_path: Path, capsys: pytest.CaptureFi
     assert shown["images_per_second"] == shown["rates"]["PENCIL label learning"] > 0
     names = ("engine against plain loop", "label learning against cross entropy", "four times as many examples")
     assert all(shown["ratios"][name] > 0 for name in names)
+    assert shown["rates"]["limit by FLOPs"] > 0 < shown["rates"]["limit by bytes moved"]
+    assert shown["work"]["gigaflops a step"] > 0 and shown["megabytes"]["largest use of memory"] > 0
+    assert shown["command"] == "pencil bench --backbone mlp --batch-size 16 --parallel 0"
 
 
 def test_turns_are_taken_in_order_and_the_median_counts() -> None:
@@ -40,6 +45,21 @@ def test_turns_are_taken_in_order_and_the_median_counts() -> None:
     found = take_turns({"a": runner("a"), "b": runner("b")}, 0.0, lambda line: None)
     assert calls == ["a", "b"] * 3
     assert found == {"a": 2.0, "b": 20.0}
+
+
+def test_a_whole_run_is_extrapolated_from_epochs_after_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(full_run, "EXAMPLES", 64)
+    monkeypatch.setattr(full_run, "TESTED", 32)
+    seconds = iter([100.0, 4.0, 1.0, 3.0, 2.0])
+    measured = full_run._Epochs.epoch_done
+
+    def epoch_done(self: full_run._Epochs, record: EpochRecord) -> None:
+        assert record["phase"] == "labels" and "test_accuracy" in record
+        measured(self, record | {"seconds": next(seconds)})
+
+    monkeypatch.setattr(full_run._Epochs, "epoch_done", epoch_done)
+    settings = {"backbone": "mlp", "optimizer": {"batch_size": 16}, "hardware": {"device": "cpu"}}
+    assert full_run.full_run_seconds(settings) == 320 * 2.5
 
 
 def test_a_runner_goes_on_where_its_last_turn_ended() -> None:

@@ -1,6 +1,7 @@
 """Benchmarks of the engine: what runs against what, in one process, as ratios."""
 
-from pencil.bench.suite import Report, run_suite
+from pencil.bench.report import Report
+from pencil.bench.suite import run_suite
 from pencil.bench.tables import run_tables
 
 __all__ = ["Report", "run_suite", "run_tables"]

@@ -39,7 +39,7 @@ class Runner(Listener):
         quiet = {"data": {"held_out": 0.0}, "recipe": "paper/cifar10-symmetric-50"}
         planned = plan(dataset, merge(quiet, settings))
         self.machine = choose_machine(planned.settings.hardware)
-        self.engine, self.notes = build_engine(_endless(planned, phase), self.machine, folder)
+        self.engine, self.notes = build_engine(endless(planned, phase), self.machine, folder)
         self.first_step = 0.0
         self._run(0.0)
         self.first_step = time.perf_counter() - started
@@ -68,6 +68,7 @@ class Runner(Listener):
         self.notes.append(line)
 
 
-def _endless(planned: Plan, phase: str) -> Plan:
+def endless(planned: Plan, phase: str) -> Plan:
+    """Return a plan that never leaves this phase."""
     chosen = next(p for p in planned.phases if p.name == phase)
     return replace(planned, phases=(replace(chosen, epochs=1_000_000),))

@@ -1,65 +1,43 @@
 """The benchmarks: pairs that take turns in one process, so that a noisy machine disturbs both alike."""
 
-import platform
+import resource
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from statistics import median
 from typing import Any
 
 import torch
 
+from pencil.bench.full_run import EPOCHS, full_run_seconds
+from pencil.bench.limits import count_work, measure_speeds
+from pencil.bench.packed import start_and_pack
 from pencil.bench.plain import PlainLoop
+from pencil.bench.report import Report
 from pencil.bench.runner import Runner, random_images
 from pencil.data import Dataset
-from pencil.results.environment import environment
 from pencil.runtime import device_name
 
 ROUNDS = 3
 Tell = Callable[[str], None]
+LEARNING = "PENCIL label learning"
 
 
-@dataclass
-class Report:
-    """What was measured: rates in images per second, and how they compare."""
-
-    backbone: str
-    device: str
-    rates: dict[str, float] = field(default_factory=dict)
-    ratios: dict[str, float] = field(default_factory=dict)
-    seconds: dict[str, float] = field(default_factory=dict)
-    megabytes: dict[str, float] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
-
-    def record(self) -> dict[str, Any]:
-        """Return the report as a record for reference/bench."""
-        return {
-            "study": "bench",
-            "date": datetime.now(UTC).isoformat(timespec="seconds"),
-            "backbone": self.backbone,
-            "images_per_second": round(self.rates["PENCIL label learning"], 1),
-            "rates": {name: round(rate, 1) for name, rate in self.rates.items()},
-            "ratios": {name: round(ratio, 4) for name, ratio in self.ratios.items()},
-            "seconds": {name: round(value, 2) for name, value in self.seconds.items()},
-            "megabytes": {name: round(value, 1) for name, value in self.megabytes.items()},
-            "notes": self.notes,
-            "environment": environment({"device": self.device, "machine": platform.machine()}),
-            "command": f"pencil bench --backbone {self.backbone}",
-        }
-
-
-def run_suite(backbone: str, *, device: str, batch_size: int, slice_seconds: float, tell: Tell) -> Report:
-    """Measure everything that can be measured on this machine."""
+def run_suite(
+    backbone: str, *, device: str, batch_size: int, slice_seconds: float, parallel: int, tell: Tell
+) -> Report:
+    """Measure everything that can be measured on this machine, `parallel` runs at once among it (0: not)."""
     settings = {"backbone": backbone, "hardware": {"device": device}, "optimizer": {"batch_size": batch_size}}
+    report = Report(backbone, options=f"--batch-size {batch_size} --parallel {parallel}")
+    # Other processes come first, while this one holds nothing of the device.
+    packed = _pack(report, settings, batch_size, parallel, slice_seconds, tell) if parallel else 0.0
     dataset = random_images(40 * batch_size, 10, 32)
     tell("building the engine …")
     labels = Runner(dataset, settings, phase="labels")
-    report = Report(backbone, device_name(labels.machine.device), notes=list(dict.fromkeys(labels.notes)))
+    report.device, report.notes = device_name(labels.machine.device), list(dict.fromkeys(labels.notes))
     report.seconds["start to first step"] = labels.first_step
     plainly = Runner(dataset, settings | {"method": "cross_entropy"}, phase="training")
     by_hand = _by_hand(dataset, labels)
     contest: dict[str, Callable[[float], float]] = {
-        "PENCIL label learning": labels.run,
+        LEARNING: labels.run,
         "cross entropy": plainly.run,
         "plain loop, 32 bits": lambda seconds: by_hand.run(seconds, batch_size),
     }
@@ -68,9 +46,12 @@ def run_suite(backbone: str, *, device: str, batch_size: int, slice_seconds: flo
         contest["eager"] = Runner(dataset, eager, phase="labels").run
     report.rates |= take_turns(contest, slice_seconds, tell)
     _ratios(report)
+    _limits(report, labels, batch_size)
     _sizes(report, settings, batch_size, slice_seconds, tell)
     if labels.machine.device.type == "cuda":
         report.megabytes["largest use of the GPU"] = torch.cuda.max_memory_allocated() / 2**20
+        _full_run(report, settings, packed, tell)
+    report.megabytes["largest use of memory"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
     return report
 
 
@@ -84,12 +65,47 @@ def take_turns(contest: dict[str, Callable[[float], float]], seconds: float, tel
     return {name: median(rates) for name, rates in measured.items()}
 
 
+def _pack(
+    report: Report, settings: dict[str, Any], batch_size: int, parallel: int, seconds: float, tell: Tell
+) -> float:
+    """Measure several runs at once and the time to start; return the rate of one of them."""
+    tell(f"starting a process afresh, again, and {parallel} at once …")
+    started, rates = start_and_pack(settings, examples=40 * batch_size, parallel=parallel, seconds=ROUNDS * seconds)
+    report.seconds |= started
+    report.rates[f"{parallel} runs at once, together"] = sum(rates)
+    return sum(rates) / parallel
+
+
 def _ratios(report: Report) -> None:
     rates = report.rates
-    report.ratios["engine against plain loop"] = rates["PENCIL label learning"] / rates["plain loop, 32 bits"]
-    report.ratios["label learning against cross entropy"] = rates["PENCIL label learning"] / rates["cross entropy"]
+    report.ratios["engine against plain loop"] = rates[LEARNING] / rates["plain loop, 32 bits"]
+    report.ratios["label learning against cross entropy"] = rates[LEARNING] / rates["cross entropy"]
     if "eager" in rates:
-        report.ratios["captured against eager"] = rates["PENCIL label learning"] / rates["eager"]
+        report.ratios["captured against eager"] = rates[LEARNING] / rates["eager"]
+
+
+def _limits(report: Report, runner: Runner, batch_size: int) -> None:
+    """What the device would allow, by its own speed."""
+    precision = runner.machine.precision
+    activation = precision.forward_dtype or precision.dtype
+    work = count_work(runner.engine.new_network(), (batch_size, 3, 32, 32), activation)
+    speeds = measure_speeds(runner.machine.device, activation)
+    report.rates |= speeds.limits(work, batch_size)
+    report.work = {
+        "gigaflops a step": work.flops / 1e9,
+        "megabytes a step": work.bytes / 1e6,
+        "device, teraflops": speeds.flops / 1e12,
+        "device, gigabytes a second": speeds.bytes / 1e9,
+    }
+
+
+def _full_run(report: Report, settings: dict[str, Any], packed: float, tell: Tell) -> None:
+    """Extrapolate to the paper's run on CIFAR-10: alone, and as one of those at once."""
+    tell("a few epochs of 50,000 images …")
+    alone = full_run_seconds(settings)
+    report.seconds[f"{EPOCHS} epochs of CIFAR-10, extrapolated"] = alone
+    if packed:
+        report.seconds["the same as one of those at once"] = alone * report.rates[LEARNING] / packed
 
 
 def _sizes(report: Report, settings: dict[str, Any], batch_size: int, seconds: float, tell: Tell) -> None:

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pencil.bench.plain import synchronise
+from pencil.bench.report import Report
 from pencil.bench.runner import Runner
-from pencil.bench.suite import Report, Tell, take_turns
+from pencil.bench.suite import Tell, take_turns
 from pencil.data import Dataset
 from pencil.data.dataset import Examples, Preparation
 from pencil.runtime import device_name
@@ -47,7 +48,8 @@ def run_tables(
             tell(f"{name}: {count:,} × {classes:,} …")
             here = settings | {"hardware": {"device": device, "table": kind, "resident": "no"}}
             runners[name] = Runner(_dataset(count, classes, side), here, phase="labels", folder=Path(folder))
-        report = Report(backbone, device_name(runners["labels in a file"].machine.device))
+        options = f"--table --examples {examples} --classes {classes} --side {side} --batch-size {batch_size}"
+        report = Report(backbone, device_name(runners["labels in a file"].machine.device), options)
         report.rates |= take_turns({name: runner.run for name, runner in runners.items()}, seconds, tell)
         report.rates["PENCIL label learning"] = report.rates["labels in a file"]
         report.ratios["labels in a file against memory"] = (

@@ -15,6 +15,9 @@ def bench(
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1.")] = "auto",
     batch_size: Annotated[int, typer.Option(help="Examples in a batch.", min=4)] = 128,
     seconds: Annotated[float, typer.Option(help="Length of one turn.", min=0.1)] = 2.0,
+    parallel: Annotated[
+        int | None, typer.Option(help="Runs at once, 0: none; 4 on a GPU, none on a CPU otherwise.", min=0, max=64)
+    ] = None,
     record: Annotated[Path | None, typer.Option(help="Also write the figures to this JSON file.")] = None,
     table: Annotated[bool, typer.Option("--table", help="Instead: labels in a file against labels in memory.")] = False,
     examples: Annotated[int, typer.Option(help="With --table: examples.", min=1000)] = 10_000_000,
@@ -23,6 +26,8 @@ def bench(
     as_json: Annotated[bool, typer.Option("--json", help="Show the figures as JSON on stdout.")] = False,
 ) -> None:
     """Measure the engine: against a plain loop, label learning against cross entropy, batch sizes, time to start.
+
+    Beside the figures stand the limits: what the device would allow by the bytes and FLOPs of a step.
 
     \b
       pencil bench
@@ -46,7 +51,9 @@ def bench(
         size = {"examples": examples, "classes": classes, "side": side}
         report = run_tables(name, device=device, batch_size=batch_size, seconds=seconds, tell=tell, **size)
     else:
-        report = run_suite(name, device=device, batch_size=batch_size, slice_seconds=seconds, tell=tell)
+        runs = parallel if parallel is not None else 4 if where.type == "cuda" else 0
+        turn = {"batch_size": batch_size, "slice_seconds": seconds, "parallel": runs}
+        report = run_suite(name, device=device, tell=tell, **turn)  # type: ignore[arg-type]
     figures = report.record()
     if record is not None:
         write_json(record, figures)
@@ -61,6 +68,7 @@ def bench(
         ("ratios", report.ratios, "{:.3f}"),
         ("seconds", report.seconds, "{:.1f}"),
         ("megabytes", report.megabytes, "{:,.0f}"),
+        ("work", report.work, "{:,.3g}"),
     ):
         if group:
             typer.echo(f"\n{title}")

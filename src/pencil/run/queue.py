@@ -60,7 +60,7 @@ def run_jobs(jobs: Sequence[Job], *, parallel: int, tell: Callable[[str], None])
                 tell(f"{job.name}: {outcome.state}{': ' + outcome.reason if outcome.reason else ''}")
 
     threads = [threading.Thread(target=work, daemon=True) for _ in range(min(parallel, len(jobs)))]
-    with _shared_gpu(parallel):
+    with shared_gpu(parallel):
         for thread in threads:
             thread.start()
         try:
@@ -130,7 +130,7 @@ def _last_line(log: Path) -> str:
 
 
 @contextlib.contextmanager
-def _shared_gpu(parallel: int) -> Iterator[None]:
+def shared_gpu(parallel: int) -> Iterator[None]:
     """Let processes share a GPU through MPS where it is installed; it is left running where it already was."""
     control = shutil.which("nvidia-cuda-mps-control")
     if parallel < 2 or control is None:

@@ -1,0 +1,91 @@
+"""Several runs at once on one device, each a process of its own, as `pencil sweep --parallel` runs them."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from pencil.errors import PencilError
+from pencil.run.queue import shared_gpu
+
+
+class Worker:
+    """A process that trains when told to."""
+
+    def __init__(self, settings: dict[str, Any], examples: int, cache: Path) -> None:
+        self.started = time.perf_counter()
+        self.errors = cache / f"{uuid.uuid4().hex}.log"
+        asked = json.dumps({"settings": settings, "examples": examples})
+        # Compiled code is kept where only these processes find it, so that the first of them truly compiles.
+        kept = {"TORCHINDUCTOR_CACHE_DIR": str(cache / "inductor"), "TRITON_CACHE_DIR": str(cache / "triton")}
+        source = str(Path(__file__).resolve().parents[2])
+        paths = os.pathsep.join([source, *filter(None, [os.environ.get("PYTHONPATH")])])
+        with self.errors.open("wb") as errors:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "pencil.bench.worker", asked],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True,
+                env={**os.environ, **kept, "PYTHONPATH": paths},
+            )  # fmt: skip
+
+    def wait_ready(self) -> float:
+        """Wait for its first step and return the seconds since it was started."""
+        while self._line() != "ready":
+            pass
+        return time.perf_counter() - self.started
+
+    def ask(self, seconds: float) -> None:
+        """Let it train for a while."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(f"{seconds}\n")
+        self.process.stdin.flush()
+
+    def answer(self) -> float:
+        """Return the images per second of what was asked last."""
+        return float(self._line())
+
+    def _line(self) -> str:
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        if not line:
+            self.process.wait()
+            said = self.errors.read_text(errors="replace").strip().splitlines() or ["it said nothing"]
+            raise PencilError(f"a process of the benchmark ended early: {said[-1]}")
+        return line.strip()
+
+    def stop(self) -> None:
+        """End it, whatever it does."""
+        self.process.kill()
+        self.process.communicate()
+
+
+def start_and_pack(
+    settings: dict[str, Any], *, examples: int, parallel: int, seconds: float
+) -> tuple[dict[str, float], list[float]]:
+    """Return the seconds to a first step, compiling and compiled before, and the rates of the processes at once."""
+    with shared_gpu(parallel), tempfile.TemporaryDirectory(prefix="pencil-bench-") as folder:
+        started: dict[str, float] = {}
+        for name in ("process to first step, compiling", "process to first step, compiled before"):
+            with _stopped([Worker(settings, examples, Path(folder))]) as [worker]:
+                started[name] = worker.wait_ready()
+        with _stopped([Worker(settings, examples, Path(folder)) for _ in range(parallel)]) as workers:
+            for worker in workers:
+                worker.wait_ready()
+            for worker in workers:
+                worker.ask(seconds)
+            return started, [worker.answer() for worker in workers]
+
+
+@contextmanager
+def _stopped(workers: list[Worker]) -> Iterator[list[Worker]]:
+    try:
+        yield workers
+    finally:
+        for worker in workers:
+            worker.stop()
