@@ -39,7 +39,7 @@ demo: setup
 	@$(BIN)/pencil demo
 
 test: setup
-	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto --dist loadfile -m "not extended"
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto --dist loadfile
 
 check: lint types imports fast
 
@@ -54,7 +54,7 @@ imports: setup
 	@$(BIN)/lint-imports --no-logo
 
 fast: setup
-	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto --dist loadfile -m "not slow and not extended"
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto --dist loadfile -m "not slow"
 
 package: setup
 	@rm -rf dist

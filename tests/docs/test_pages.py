@@ -3,6 +3,7 @@
 import contextlib
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,8 @@ import numpy as np
 import pytest
 import torch
 
+from pencil.cli import run
+
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 README = ROOT / "README.md"
@@ -18,20 +21,13 @@ GENERATED = {"results.md", "label_errors.md"}
 FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SHOWN = {"text", "toml"}
 """Languages of blocks that are only looked at."""
-SHORTENED = """
-pencil() {
-  case "$1 $*" in
-    review*) ;;
-    train*--epochs*|train*--resume*|train*--from*) command pencil "$@"; return ;;
-    train*) command pencil "$@" --epochs 2,2,2 --backbone mlp; return ;;
-    *) command pencil "$@"; return ;;
-  esac
-  command pencil "$@" --no-open --port 0 > review.log & local page=$!
-  until grep -q "review: http" review.log; do kill -0 $page; sleep 0.1; done
-  kill -TERM $page; wait $page || test $? = 143
-}
+LENGTH_GIVEN = {"--epochs", "--resume", "--from"}
+REVIEW = """
+pencil "$@" --no-open --port 0 > review.log & page=$!
+until grep -q "review: http" review.log; do kill -0 $page; sleep 0.1; done
+kill -TERM $page; wait $page || test $? = 143
 """
-"""Training takes a few epochs; a review, which waits for a person, is ended as soon as its page is there."""
+"""A review waits for a person; here it is ended as soon as its page is there."""
 
 
 def blocks(page: Path) -> list[tuple[str, str]]:
@@ -44,8 +40,6 @@ def pages() -> list[Path]:
     return [README, *(page for page in found if "decisions" not in page.parts)]
 
 
-FIRST = {"README.md", "start.md", "loop.md", "method.md", "folder.md", "deploy.md"}
-"""Pages that every test run goes through; `make docs` goes through all."""
 RUNNING = [page for page in pages() if any(language not in SHOWN for language, _ in blocks(page))]
 
 
@@ -58,11 +52,7 @@ def test_every_block_says_what_it_is() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "page",
-    [pytest.param(page, marks=() if page.name in FIRST else pytest.mark.extended) for page in RUNNING],
-    ids=lambda page: str(page.relative_to(ROOT)),
-)
+@pytest.mark.parametrize("page", RUNNING, ids=lambda page: str(page.relative_to(ROOT)))
 def test_a_page_runs(page: Path, place: Path) -> None:
     torch.set_num_threads(1)
     names: dict[str, object] = {"__name__": "page"}
@@ -72,17 +62,46 @@ def test_a_page_runs(page: Path, place: Path) -> None:
         if text.startswith("make "):
             targets = re.findall(r"^make (\w+)", text, re.MULTILINE)
             assert all(f"\n{target}:" in (ROOT / "Makefile").read_text() for target in targets)
-        elif language == "bash":
-            _bash(text, f"block {number} of {page.name}")
         elif language == "python":
             with contextlib.redirect_stdout(None):
                 exec(compile(text, f"{page.name}, block {number}", "exec"), names)
+        elif language == "bash":
+            for command in _commands(text):
+                _follow(command, f"block {number} of {page.name}")
 
 
-def _bash(text: str, where: str) -> None:
+def _commands(text: str) -> list[str]:
+    """Return a block's commands of pencil one by one, and what other commands stand together as one."""
+    if not all(line.startswith(("pencil ", "#")) for line in text.splitlines()):
+        return [text]
+    return [line for line in text.splitlines() if not line.startswith("#")]
+
+
+def _follow(command: str, where: str) -> None:
+    """Run a command as the reader would; pencil in this process, where its libraries are loaded already."""
+    words = shlex.split(command, comments=True)
+    if words[:2] == ["pencil", "review"]:
+        _bash(REVIEW, where, *words[1:])
+    elif words[0] == "pencil" and "\n" not in command:
+        _pencil(words[1:], where)
+    else:
+        _bash(command, where)
+
+
+def _pencil(words: list[str], where: str) -> None:
+    with contextlib.ExitStack() as stack:
+        if ">" in words:
+            words, target = words[: words.index(">")], words[-1]
+            stack.enter_context(contextlib.redirect_stdout(stack.enter_context(Path(target).open("w"))))
+        if words[0] == "train" and not LENGTH_GIVEN & set(words):
+            words = [*words, "--epochs", "2,2,2", "--backbone", "mlp"]
+        assert run(words) == 0, f"{where}: {shlex.join(words)}"
+
+
+def _bash(text: str, where: str, *arguments: str) -> None:
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     ended = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", SHORTENED + text], env={**os.environ, "PATH": path, "OMP_NUM_THREADS": "1"},
-        capture_output=True, text=True, check=False, timeout=600,
+        ["bash", "-euo", "pipefail", "-c", text, "page", *arguments], capture_output=True, text=True, check=False,
+        env={**os.environ, "PATH": path, "OMP_NUM_THREADS": "1"}, timeout=600,
     )  # fmt: skip
     assert ended.returncode == 0, f"{where}\n{ended.stdout}\n{ended.stderr}"
