@@ -1,8 +1,8 @@
 """Rows in a sparse file, and the journal that undoes what came after a checkpoint."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -48,13 +48,18 @@ def test_old_rows_are_on_the_disk_before_they_are_overwritten(tmp_path: Path, mo
     rows, done = _rows(tmp_path), []
     rows.begin(1)
     journal = rows.journal.handle
-    for name in ("write", "fdatasync", "fsync", "pwrite"):
 
-        def note(handle: int, *rest: object, name: str = name, real: Any = getattr(os, name)) -> object:
+    def noting(name: str) -> Callable[..., object]:
+        real = getattr(os, name)
+
+        def note(handle: int, *rest: object) -> object:
             done.append(f"{name} {'journal' if handle == journal else 'rows'}")
             return real(handle, *rest)
 
-        monkeypatch.setattr(os, name, note)
+        return note
+
+    for name in ("write", "fdatasync", "fsync", "pwrite"):
+        monkeypatch.setattr(os, name, noting(name))
     rows.write(np.array([3, 4]), _random(1, 2))
     assert [step.replace("fdatasync", "fsync") for step in done] == [
         "write journal", "fsync journal", "pwrite rows", "pwrite rows",
