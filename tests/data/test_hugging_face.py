@@ -9,6 +9,7 @@ import pytest
 from PIL import Image
 
 from pencil.data import Request, from_hugging_face
+from pencil.data.sources.hf import read
 from pencil.errors import PencilError
 
 PIXELS = np.random.default_rng(0).integers(0, 256, (6, 10, 8, 3), dtype=np.uint8)
@@ -132,3 +133,31 @@ def test_a_name_is_not_fetched_unasked(load_data: Any, tmp_path: Path) -> None:
     with pytest.raises(PencilError, match="does not exist"):
         load_data(f"hf:{tmp_path / 'nowhere'}")
     assert not datasets.config.HF_HUB_OFFLINE
+
+
+def test_code_in_a_folder_is_not_run(tmp_path: Path) -> None:
+    """A loading script, as the library once ran them, and a pickle beside it."""
+    import pickle
+
+    from ..torture.exploits import Marking
+
+    mark, folder = tmp_path / "mark", tmp_path / "stranger"
+    folder.mkdir()
+    (folder / "stranger.py").write_text(f"open({str(mark)!r}, 'w').close()\n")
+    (folder / "train.pkl").write_bytes(pickle.dumps(Marking(mark)))
+    for remark in ("", "---\nconfigs:\n- config_name: default\n  data_files: train.pkl\n---\n"):
+        (folder / "README.md").write_text(remark)
+        with pytest.raises(PencilError, match=r"stranger cannot be loaded"):
+            read(Request(location=folder, cache_dir=tmp_path / "cache"))
+    assert not mark.exists()
+
+
+@pytest.mark.parametrize("file", ["state.json", "dataset_info.json", "data-00000-of-00001.arrow"])
+@pytest.mark.parametrize(
+    "content", [b"", b"[" * 100_000, b'{"_data_files": [{"filename": "../../x"}]}', b"\xff" * 5000]
+)
+def test_a_damaged_saved_folder_is_one_line(tmp_path: Path, file: str, content: bytes) -> None:
+    vectors().save_to_disk(tmp_path / "saved")
+    (tmp_path / "saved" / file).write_bytes(content)
+    with pytest.raises(PencilError):
+        read(Request(location=tmp_path / "saved", cache_dir=tmp_path / "cache"))
