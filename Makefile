@@ -73,7 +73,9 @@ lowest:
 	@.venv-lowest/bin/pip install -qq --disable-pip-version-check -r .venv-lowest/lowest.txt pytest pytest-xdist hypothesis
 	@.venv-lowest/bin/pip install -qq --disable-pip-version-check --no-deps .
 	@OMP_NUM_THREADS=1 .venv-lowest/bin/python -m pytest -q -n auto --dist loadfile -m "not slow and not gpu" \
-	  --ignore tests/integrations --ignore tests/data/test_hugging_face.py --ignore tests/review/test_browser.py --ignore tests/test_package.py --ignore tests/docs
+	  --ignore tests/integrations --ignore tests/data/test_hugging_face.py --ignore tests/review/test_browser.py \
+	  --ignore tests/test_package.py --ignore tests/docs --ignore tests/backbones/test_libraries.py \
+	  --ignore tests/export/test_cleanlab.py --ignore tests/export/test_hf_dataset.py --ignore tests/export/test_network.py
 
 # Apart from `make test`: at most twenty minutes on two cores.
 SEED ?= 0

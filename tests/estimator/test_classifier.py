@@ -68,8 +68,7 @@ def test_tensors_and_lists_are_taken_like_arrays(noisy: Any) -> None:
 
 
 def test_data_frames_keep_their_column_names(noisy: Any) -> None:
-    import pandas
-
+    pandas = pytest.importorskip("pandas")
     x, y, _ = noisy
     frame = pandas.DataFrame(x, columns=list("abcd"))
     model = quick(epochs=3).fit(frame, pandas.Series(y))
@@ -80,6 +79,7 @@ def test_data_frames_keep_their_column_names(noisy: Any) -> None:
 
 
 def test_predictions_for_cleanlab_come_with_the_fit(fitted: PencilClassifier, noisy: Any) -> None:
+    pytest.importorskip("cleanlab")
     from cleanlab.filter import find_label_issues
     from cleanlab.rank import get_label_quality_scores
 

@@ -49,6 +49,20 @@ def test_accelerate_runs_the_loop_on_two_processes(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_a_new_batch_is_audited(tmp_path: Path) -> None:
+    found = re.search(r"wrong labels found: ([\d.]+)%, right ones doubted: ([\d.]+)%", run("audit.py", tmp_path))
+    assert found and float(found[1]) > 80 and float(found[2]) < 25
+
+
+@pytest.mark.slow
+def test_runs_choose_their_folder_and_are_listed(tmp_path: Path) -> None:
+    output = run("runs.py", tmp_path)
+    assert "runs/digits-1" in output and "confusion" in output
+    found = re.search(r"a notebook shows (\d+) tables and (\d+) drawing", output)
+    assert found and int(found[1]) > 0 and int(found[2]) == 1
+
+
+@pytest.mark.slow
 def test_a_run_is_watched(tmp_path: Path) -> None:
     assert "1 file for TensorBoard; held-out accuracy after 8 epochs" in run("watch.py", tmp_path)
 

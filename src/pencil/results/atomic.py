@@ -65,7 +65,7 @@ def _number(error: Exception) -> int | None:
     """Return the system's error number; libraries with a writer of their own hand it on only as text."""
     if isinstance(error, OSError):
         return error.errno
-    found = re.search(r"\(os error (\d+)\)", str(error))
+    found = re.search(r"(?:\(os error |Os \{ code: )(\d+)", str(error))
     return int(found[1]) if found else None
 
 
