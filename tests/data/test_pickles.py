@@ -86,3 +86,12 @@ def test_instructions_that_plain_data_does_not_need_are_refused(tmp_path, instru
     (tmp_path / "p").write_bytes(b"\x80\x04}(" + instruction + b".")
     with pytest.raises(PencilError, match=r"p is not a pickle of plain data"):
         read_pickle(tmp_path / "p")
+
+
+def test_an_array_of_so_many_bytes_is_not_made(tmp_path: Path) -> None:
+    """A number in the place of an array's content would become that many zeros."""
+    size = (10 * 2**30).to_bytes(5, "little")
+    array = b"cnumpy.core.numeric\n_frombuffer\n(\x8a\x05" + size + b"cnumpy\ndtype\nX\x02\0\0\0u1\x85RK\x01\x85tR"
+    (tmp_path / "batch").write_bytes(b"\x80\x02}X\x04\0\0\0data" + array + b"s.")
+    with pytest.raises(PencilError, match="an array without content"):
+        read_pickle(tmp_path / "batch")
