@@ -2,6 +2,7 @@
 
 import os
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pytest
