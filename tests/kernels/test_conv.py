@@ -50,31 +50,33 @@ def _agree(ours: Tensor, theirs: Tensor) -> None:
 
 
 @pytest.mark.parametrize(
-    ("cut", "shape", "banded", "has_added"),
+    ("cut", "shape", "outside", "banded", "has_added"),
     [
-        ("bands", (4, 32, 6, 8), True, True),
-        ("bands", (4, 32, 4, 8), True, False),
-        ("bands", (3, 32, 2, 8), False, True),  # 24 rows are no multiple of 16
-        ("bands", (2, 32, 3, 8), False, True),  # 3 lines are no multiple of 2
-        ("bands", (2, 16, 2, 8), False, True),
-        ("tiles", (4, 32, 4, 8), False, False),
+        ("bands", (4, 32, 6, 8), 32, True, True),
+        ("bands", (4, 32, 4, 8), 32, True, False),
+        ("bands", (3, 32, 2, 8), 32, False, True),  # 24 rows are no multiple of 16
+        ("bands", (2, 32, 3, 8), 32, False, True),  # 3 lines are no multiple of 2
+        ("bands", (2, 16, 2, 8), 16, False, True),
+        ("tiles", (4, 32, 4, 8), 32, False, False),
+        ("tiles", (2, 16, 2, 3), 128, False, True),
     ],
     indirect=["cut"],
 )
 def test_a_unit_computes_and_learns_as_plain_layers(
-    cut: list[str], shape: tuple[int, ...], banded: bool, has_added: bool
+    cut: list[str], shape: tuple[int, ...], outside: int, banded: bool, has_added: bool
 ) -> None:
     torch.manual_seed(0)
     channels = shape[1]
     norm = NormReLU(channels, device=DEVICE)
     nn.init.normal_(norm.weight)
     nn.init.normal_(norm.bias)
-    conv = nn.Conv2d(channels, channels, 3, padding=1, bias=False, device=DEVICE)
-    plain, convolve = nn.BatchNorm2d(channels, device=DEVICE), nn.Conv2d(channels, channels, 3, padding=1, bias=False)
+    conv = nn.Conv2d(channels, outside, 3, padding=1, bias=False, device=DEVICE)
+    plain, convolve = nn.BatchNorm2d(channels, device=DEVICE), nn.Conv2d(channels, outside, 3, padding=1, bias=False)
     plain.load_state_dict(norm.state_dict())
     convolve.load_state_dict(conv.state_dict())
     plain, convolve = plain.double(), convolve.to(DEVICE, torch.float64)
-    x, added, weight = _image(*shape, shift=3.0), _image(*shape), _image(*shape).detach()
+    made = (shape[0], outside, *shape[2:])
+    x, added, weight = _image(*shape, shift=3.0), _image(*made), _image(*made).detach()
 
     out, moments, besides = norm.then(conv, x, None, added if has_added else None, besides=True)
     expected = convolve(torch.relu(plain(x.double()))) + (added.double() if has_added else 0.0)

@@ -9,6 +9,12 @@ COUNTS = (
 )  # fmt: skip
 
 
+def batch_sums(counts: dict[str, Tensor], parts: dict[str, Tensor]) -> Tensor:
+    """Return one batch's counts and loss parts in the order of the meters."""
+    values = [counts[name] for name in COUNTS] + list(parts.values())
+    return torch.stack([value.to(torch.float64) for value in values])
+
+
 class Meters:
     """Named running sums in one tensor; loss parts are named when a phase is first seen."""
 
@@ -18,12 +24,11 @@ class Meters:
         """Examples whose label is of each class; an epoch sees every example once."""
         self.part_names: tuple[str, ...] = ()
 
-    def add(self, counts: dict[str, Tensor], parts: dict[str, Tensor], label_B: Tensor) -> None:
+    def add(self, sums: Tensor, part_names: tuple[str, ...], label_B: Tensor) -> None:
         """Add one batch's sums, and the classes of its labels."""
         self.labels.index_add_(0, label_B, torch.ones_like(label_B))
-        self.part_names = tuple(parts)
-        values = [counts[name] for name in COUNTS] + list(parts.values())
-        self.sums[: len(values)] += torch.stack([value.to(torch.float64) for value in values])
+        self.part_names = part_names
+        self.sums[: len(sums)] += sums
 
     def reset(self) -> None:
         """Start an epoch."""

@@ -11,12 +11,13 @@ from torch import Tensor, nn
 
 from pencil.data.augment import Prepare, draw
 from pencil.engine.feed import Feed
+from pencil.engine.meters import batch_sums
 from pencil.engine.objective import Measured, joined, objective
 from pencil.engine.settle import settle
 from pencil.engine.state import State
 from pencil.losses import mix
 from pencil.runtime import ALONE, Precision, Processes
-from pencil.table import Rows
+from pencil.table import ExampleTable, Rows
 from pencil.types import Phase
 
 Wrap = Callable[[Any], Any]
@@ -56,7 +57,9 @@ class Step:
         self.taught = state.average is not None and (phase.rule.moves or phase.track_predictions)
         self.teacher: nn.Module | None = wrap(state.average.network) if state.average and self.taught else None
         self.found = torch.zeros(1, device=state.device)
-        self.settle = wrap(lambda *arguments: settle(phase, *arguments))
+        self.settle = wrap(self._settle)
+        # A compiled gathering takes all columns at once; what other tables do besides is not for the compiler.
+        self.gather = wrap(state.table.gather) if type(state.table) is ExampleTable else state.table.gather
 
     def __call__(self, size: int) -> None:
         """Train on the next `size` examples of the epoch's order; with none left, still take part in the sums."""
@@ -66,17 +69,15 @@ class Step:
         state, clock = self.state, self.state.clock
         index_B = clock.order.index_select(0, clock.position + clock.offsets[:size])
         rates = clock.rates.index_select(1, clock.step)
-        rows = state.table.gather(index_B)
+        rows: Rows = self.gather(index_B)
         rows["label_logits"].requires_grad_(self.phase.rule.uses_gradient)
 
         known_BC, measured = self._learn(self.feed.raw(index_B), index_B, rows)
         self._update_network(rates[0], measured.count)
 
-        changed, counts, label_B = self._update_labels(rows, known_BC, measured, rates[1])
-        # Every process skips the same updates; one of them counts.
-        counts["skipped"] = self.found.sum() * float(self.processes.leads)
+        changed, sums, label_B = self._update_labels(rows, known_BC, measured, rates[1])
         state.table.scatter(index_B, changed)
-        state.meters.add(counts, measured.parts, label_B)
+        state.meters.add(sums, tuple(measured.parts), label_B)
         clock.position += size
         clock.step += 1
 
@@ -167,13 +168,20 @@ class Step:
     @torch.no_grad()
     def _update_labels(
         self, rows: Rows, logits_BC: Tensor, measured: Measured, step: Tensor
-    ) -> tuple[Rows, dict[str, Tensor], Tensor]:
+    ) -> tuple[Rows, Tensor, Tensor]:
         label_logits_BC = rows["label_logits"]
         gradient_BC = label_logits_BC.grad
         rows = rows | {"label_logits": label_logits_BC.detach()}
         dtype = label_logits_BC.dtype
         gradient_BC = torch.zeros_like(label_logits_BC) if gradient_BC is None else gradient_BC * measured.rescale
-        result: tuple[Rows, dict[str, Tensor], Tensor] = self.settle(
-            rows, gradient_BC, logits_BC.to(dtype), step.to(dtype), self.state.clock.epoch, measured.usable_B
-        )
+        result: tuple[Rows, Tensor, Tensor] = self.settle(
+            self.found, measured.parts, rows, gradient_BC, logits_BC.to(dtype), step.to(dtype), self.state.clock.epoch,
+            measured.usable_B,
+        )  # fmt: skip
         return result
+
+    def _settle(self, found: Tensor, parts: dict[str, Tensor], *arguments: Any) -> tuple[Rows, Tensor, Tensor]:
+        changed, counts, label_B = settle(self.phase, *arguments)
+        # Every process skips the same updates; one of them counts.
+        counts["skipped"] = found.sum() * float(self.processes.leads)
+        return changed, batch_sums(counts, parts), label_B

@@ -13,7 +13,7 @@ from pencil.kernels import ops
 
 MOST_ROWS = {16: 2**31, 32: 2**31, 64: 2**31, 128: 2**14}
 """Channels that the convolutions here take, on either side, and how many pixels of a batch; beyond, cuDNN is faster."""
-MOST_SUMMED = {16: 2**31, 32: 2**31, 64: 2**16}
+MOST_SUMMED = {16: 2**31, 32: 2**31, 64: 2**16, 128: 2**14}
 """The same for the gradient of their weights."""
 
 
