@@ -14,7 +14,9 @@ def bench(
     backbone: Annotated[str | None, typer.Option(help="The network; chosen by the device otherwise.")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1.")] = "auto",
     batch_size: Annotated[int, typer.Option(help="Examples in a batch.", min=4)] = 128,
-    seconds: Annotated[float, typer.Option(help="Length of one turn.", min=0.1)] = 2.0,
+    seconds: Annotated[
+        float | None, typer.Option(help="Length of one turn; 2 on a GPU, 1 on a CPU otherwise.", min=0.1)
+    ] = None,
     parallel: Annotated[
         int | None, typer.Option(help="Runs at once, 0: none; 4 on a GPU, none on a CPU otherwise.", min=0, max=64)
     ] = None,
@@ -41,7 +43,9 @@ def bench(
     from pencil.runtime import choose_device
 
     where = choose_device(device)
-    name = backbone or ("preact_resnet32" if where.type == "cuda" else "small_cnn")
+    on_gpu = where.type == "cuda"
+    name = backbone or ("preact_resnet32" if on_gpu else "small_cnn")
+    turn = seconds or (2.0 if on_gpu else 1.0)
 
     def tell(line: str) -> None:
         typer.echo(line, err=True)
@@ -49,11 +53,10 @@ def bench(
     if table:
         name = backbone or "resnet50"
         size = {"examples": examples, "classes": classes, "side": side}
-        report = run_tables(name, device=device, batch_size=batch_size, seconds=seconds, tell=tell, **size)
+        report = run_tables(name, device=device, batch_size=batch_size, seconds=turn, tell=tell, **size)
     else:
-        runs = parallel if parallel is not None else 4 if where.type == "cuda" else 0
-        turn = {"batch_size": batch_size, "slice_seconds": seconds, "parallel": runs}
-        report = run_suite(name, device=device, tell=tell, **turn)  # type: ignore[arg-type]
+        runs = parallel if parallel is not None else 4 if on_gpu else 0
+        report = run_suite(name, device=device, batch_size=batch_size, slice_seconds=turn, parallel=runs, tell=tell)
     figures = report.record()
     if record is not None:
         write_json(record, figures)
