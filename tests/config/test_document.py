@@ -63,6 +63,8 @@ def test_later_layers_win_and_tables_merge_key_by_key() -> None:
         ("data.noise=symmetric:0.4", {"data": {"noise": "symmetric:0.4"}}),
         ('backbone="mlp"', {"backbone": "mlp"}),
         ("anchor=0.5", {"options": {"anchor": 0.5}}),
+        ("anchor=.5", {"options": {"anchor": 0.5}}),
+        ("anchor = 2.", {"options": {"anchor": 2.0}}),
         ("options.anchor=0.5", {"options": {"anchor": 0.5}}),
         ("label_lr=3000 -> 0", {"options": {"label_lr": "3000 -> 0"}}),
         ("data.options.columns=['a', 'b']", {"data": {"options": {"columns": ["a", "b"]}}}),

@@ -16,6 +16,8 @@ from pencil.config.settings import PhaseSettings, Settings
 from pencil.errors import PencilError, did_you_mean
 
 Document = dict[str, Any]
+SHORT_NUMBER = re.compile(r"[+-]?(\d+\.|\.\d+)(e[+-]?\d+)?")
+"""Numbers as people write them, which TOML does not take: .5 and 5."""
 
 
 def merge(base: Mapping[str, Any], *layers: Mapping[str, Any]) -> Document:
@@ -37,13 +39,17 @@ def override(assignment: str) -> Document:
     path = [part.strip() for part in key.split(".")]
     if path[0] not in known:
         path = ["options", *path]
-    try:
-        value = tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
-        value = text
+    value: Any = float(text) if SHORT_NUMBER.fullmatch(text.strip()) else _toml_value(text)
     for part in reversed(path):
         value = {part: value}
     return typing.cast(Document, value)
+
+
+def _toml_value(text: str) -> Any:
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
 
 
 def from_document(document: Mapping[str, Any]) -> Settings:
