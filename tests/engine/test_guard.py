@@ -41,6 +41,12 @@ def test_harm_is_a_fall_beyond_chance(accuracy: float, agreement: float, labels:
     assert says in found if says else not found
 
 
+def test_all_of_a_few_held_out_labels_is_no_certainty() -> None:
+    made = guard(accuracy=100.0)
+    assert not made.judge({"held_out_accuracy": 93.0, "agreement": 90.0}, 14, GIVEN, GIVEN)
+    assert made.judge({"held_out_accuracy": 93.0, "agreement": 90.0}, 14_000, GIVEN, GIVEN)
+
+
 def test_without_held_out_labels_the_other_signs_count() -> None:
     assert not guard(accuracy=0.0).judge({"agreement": 90.0}, 0, GIVEN, GIVEN)
     assert "class 0" in guard(accuracy=0.0).judge({"agreement": 90.0}, 0, torch.tensor([0, 200]), GIVEN)
@@ -51,6 +57,20 @@ def test_going_back_restores_and_slows_down() -> None:
     made.go_back({"x": value})
     assert value.item() == 1
     assert made.pace.item() == SLOWER
+
+
+def test_it_goes_back_to_the_best_weights_where_label_learning_began_with_them() -> None:
+    state = hasty(guarded=True).state
+    assert state.guard is not None
+    state.best |= {"score": torch.zeros(())} | {f"model.{k}": v.clone() for k, v in state.network.state_dict().items()}
+    first = next(iter(state.model.parameters()))
+    best = first.detach().clone()
+    first.data += 1
+    state.guard.take(state.learning())
+    state.return_to_best()
+    first.data += 1
+    state.guard.go_back(state.learning())
+    assert torch.equal(first, best)
 
 
 class Watcher(Listener):

@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from pencil.methods._noise_model import clean_probability, fit_noise
+from pencil.methods._noise_model import _sure, clean_probability, fit_noise
 
 N, C = 4_000, 4
 
@@ -28,7 +28,7 @@ PAIRED = np.array([[1, 0, 0, 0], [0.4, 0.6, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1.0]]
 @pytest.mark.parametrize("noise", [CLEAN, SYMMETRIC, PAIRED], ids=["clean", "symmetric", "paired"])
 def test_the_matrix_is_found_from_noisy_labels_alone(noise: np.ndarray) -> None:
     logits, given, _ = made(noise, doubt=0.3)
-    transition, _ = fit_noise(logits, given)
+    transition, _ = fit_noise((logits, given))
     assert np.abs(transition.numpy() - noise).max() < 0.06
     np.testing.assert_allclose(transition.sum(-1), 1)
 
@@ -36,14 +36,14 @@ def test_the_matrix_is_found_from_noisy_labels_alone(noise: np.ndarray) -> None:
 @pytest.mark.parametrize("sharpness", [0.25, 1.0, 4.0])
 def test_the_temperature_undoes_false_certainty(sharpness: float) -> None:
     logits, given, _ = made(SYMMETRIC, doubt=1.0, sharpness=sharpness)
-    _, temperature = fit_noise(logits, given)
+    _, temperature = fit_noise((logits, given))
     assert float(temperature) / sharpness == pytest.approx(1, rel=0.35)
 
 
 def test_classes_that_overlap_are_not_taken_for_noise() -> None:
     logits, given, truth = made(CLEAN, doubt=1.0)
     assert (logits.argmax(-1) == truth).double().mean() < 0.9, "a tenth of the right labels look wrong"
-    transition, temperature = fit_noise(logits, given)
+    transition, temperature = fit_noise((logits, given))
     right = clean_probability(logits / temperature, torch.eye(C, dtype=torch.float64)[given], transition)
     # A label flips where the network prefers another class by more than this probability.
     sure = (logits / temperature).softmax(-1)
@@ -63,7 +63,30 @@ def test_the_probability_is_that_of_bayes_and_calibrated() -> None:
 
 def test_unlabelled_and_unseen_classes_do_no_harm() -> None:
     logits = torch.randn(20, C)
-    transition, temperature = fit_noise(logits, torch.full((20,), -1))
+    transition, temperature = fit_noise((logits, torch.full((20,), -1)))
     assert transition.isfinite().all() and temperature == 1
     right = clean_probability(logits, torch.zeros(20, C), transition.float())
     assert (right == 0).all(), "no label, nothing to be right"
+
+
+def test_where_a_network_is_right_throughout_every_label_tells_of_the_noise() -> None:
+    errors = {}
+    for doubt in (0.1, 1.0):
+        logits, given, truth = made(SYMMETRIC, doubt=doubt)
+        sure = _sure(logits, given)
+        errors[doubt] = float((logits.argmax(-1) != truth)[sure].double().mean()), float(sure.double().mean())
+    assert errors[0.1][1] >= 0.75, "it is right about nearly all of them"
+    assert errors[1.0][0] < 0.08, "it is right about the surest alone"
+    assert errors[1.0][1] < 0.75
+
+
+def test_examples_trained_on_help_out_unless_learned_by_heart() -> None:
+    logits, given, _ = made(SYMMETRIC, doubt=0.1)
+    few, many = (logits[:30], given[:30]), (logits[30:], given[30:])
+    by_heart = many[0] + 100 * torch.eye(C, dtype=torch.float64)[many[1]]
+
+    def error(trained_on: tuple[Tensor, Tensor] | None) -> float:
+        return float(np.abs(fit_noise(few, trained_on)[0].numpy() - SYMMETRIC).max())
+
+    assert error(many) < 0.03 < error(None)
+    assert error((by_heart, many[1])) == error(None)

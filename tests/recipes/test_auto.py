@@ -25,6 +25,14 @@ def test_a_contradicted_label_has_time_to_flip(examples: int, classes: int) -> N
     assert method.loss_scale == 1, "weight decay means the same for any number of classes"
 
 
+def test_few_examples_get_more_weight_decay() -> None:
+    found = [
+        recipes.resolve("auto", "pencil", recipes.Facts(examples, 3, "rows"))["optimizer"]["weight_decay"]
+        for examples in (20, 400, 8_000, 10**6)
+    ]
+    assert found == [0.02, 0.01, 0.0005, 0.0005]
+
+
 def test_other_methods_train_once_for_as_long() -> None:
     facts = recipes.Facts(5_000, 10, "images")
     pencil = from_document({**recipes.resolve("auto", "pencil", facts), "method": "pencil"})

@@ -41,7 +41,9 @@ class Guard:
         """Return what is wrong after an epoch in which labels moved; nothing where all is well."""
         best, agreeing = self.highest.tolist()
         accuracy = record.get("held_out_accuracy", 0.0)
-        error = 100 * math.sqrt(best / 100 * (1 - best / 100) / max(held_out, 1))
+        # One more example on either side: all or none of a few held-out labels is no certainty.
+        share = (best / 100 * held_out + 1) / (held_out + 2)
+        error = 100 * math.sqrt(share * (1 - share) / max(held_out, 1))
         if held_out and accuracy < best - SURE * error:
             return f"accuracy on the held-out labels fell from {best:.1f}% to {accuracy:.1f}%"
         if record["agreement"] < AGREEMENT_KEPT * agreeing:
@@ -53,13 +55,17 @@ class Guard:
             return f"class {fewer[0]} is down to {int(labels_C[fewer[0]]):,} of {int(given_C[fewer[0]]):,} examples"
         return ""
 
-    def keep(self, learning: Mapping[str, Tensor], record: Mapping[str, Any], *, moved: bool) -> None:
-        """Take the state of now as a good one."""
+    def take(self, learning: Mapping[str, Tensor]) -> None:
+        """Take the state of now as the one to go back to."""
         for name, value in learning.items():
             if name in self.good:
                 self.good[name].copy_(value)
             else:
                 self.good[name] = value.detach().clone()
+
+    def keep(self, learning: Mapping[str, Tensor], record: Mapping[str, Any], *, moved: bool) -> None:
+        """Take the state of now as a good one, and as what later ones are judged by."""
+        self.take(learning)
         self.highest[0].clamp_(min=record.get("held_out_accuracy", 0.0))
         self.highest[1].clamp_(min=record["agreement"] if moved else 0.0)
 

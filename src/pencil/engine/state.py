@@ -115,6 +115,8 @@ class State:
         """Go on from the best weights, where any were measured."""
         if self.best and self.best["score"].isfinite():
             self.renew_network({k.removeprefix("model."): v for k, v in self.best.items() if k != "score"})
+            if self.guard:
+                self.guard.take(self.learning())
 
     @torch.no_grad()
     def keep_best(self, score: float) -> None:

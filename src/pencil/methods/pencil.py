@@ -11,7 +11,7 @@ from pencil import losses
 from pencil.config import PhaseSettings, Schedule
 from pencil.errors import PencilError, did_you_mean
 from pencil.methods._contract import Method, TrainingView
-from pencil.methods._noise_model import clean_probability, fit_noise
+from pencil.methods._noise_model import FEW, clean_probability, fit_noise
 from pencil.table import Fixed, GradientStep
 from pencil.table.initial import scale_for_classes
 from pencil.table.rules import log_distribution
@@ -108,7 +108,9 @@ class Pencil(Method):
             return
         held_out = view.held_out()
         if held_out is not None:
-            transition, temperature = fit_noise(*held_out)
+            few = len(held_out[1]) < FEW
+            trained_on = (view.predict().log(), view.columns["given"]) if few else None
+            transition, temperature = fit_noise(held_out, trained_on)
             self.transition.copy_(transition)
             self.temperature.copy_(temperature)
 
