@@ -17,7 +17,7 @@ from pencil.cli import run
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 README = ROOT / "README.md"
-GENERATED = {"results.md", "label_errors.md"}
+GENERATED = {"results.md", "label_errors.md", "small_data.md"}
 FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SHOWN = {"text", "toml"}
 """Languages of blocks that are only looked at."""

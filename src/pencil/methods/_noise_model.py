@@ -1,8 +1,8 @@
-"""What the noise is like, as far as noisy held-out labels tell, and how likely each label is right by it.
+"""What the noise is like, as far as noisy labels tell that were not learned, and how likely each label is right by it.
 
 Among the examples a network is surest of, disagreement with the given labels is noise: there it shows which classes
 are taken for which. Elsewhere disagreement may as well be the network's own doubt; a temperature says how far its
-outputs can be believed. Shapes: N held-out examples, B examples of a batch, C classes.
+outputs can be believed. Shapes: N examples, B examples of a batch, C classes.
 """
 
 import math
