@@ -11,6 +11,7 @@ from torch import Tensor
 from pencil.data import from_arrays
 from pencil.engine import Engine, Listener, Stopped
 from pencil.engine.guard import SLOWER, Guard
+from pencil.errors import PencilError
 from pencil.run.build import build_engine, choose_machine
 from pencil.run.plan import plan
 
@@ -148,3 +149,13 @@ def test_a_guarded_run_stopped_anywhere_goes_on_to_the_same_bits() -> None:
         here: dict[str, Tensor] = again.state.tensors()
         for name, value in whole.state.tensors().items():
             assert torch.equal(value, here[name]), name
+
+
+def test_a_checkpoint_with_labels_that_are_no_class_is_refused() -> None:
+    listener = Watcher(90)
+    with pytest.raises(Stopped):
+        hasty(guarded=True, epochs=(4, 4, 1)).train(listener)
+    arrays, meta = listener.saved
+    arrays["table.given"][7] = 10
+    with pytest.raises(PencilError, match="column given holds labels that are no class"):
+        hasty(guarded=True, epochs=(4, 4, 1)).restore(arrays, meta)

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pencil.figures.epochs import Line, Stretch, draw_epochs, spread
-from pencil.figures.style import ACCENT, GIVEN
+from pencil.figures.panels import draw_panels
+from pencil.figures.style import ACCENT, GIVEN, render
 
 PHASES = [Stretch("backbone", 1, 4), Stretch("labels", 5, 10)]
 
@@ -49,3 +50,7 @@ def test_places_are_moved_apart_and_keep_their_order(places: list[float]) -> Non
     assert all(place <= 1 + 1e-9 for place in moved)
     ordered = sorted(range(len(places)), key=lambda number: (places[number], number))
     assert all(moved[b] - moved[a] >= 0.1 - 1e-9 for a, b in itertools.pairwise(ordered))
+
+
+def test_a_run_without_epochs_has_an_empty_picture() -> None:
+    assert render(draw_panels([], {}), "png")

@@ -15,6 +15,11 @@ from pencil.results.history import History
 from pencil.results.labels_table import build_labels, write_labels
 from pencil.results.read import read_run
 
+RESULT = {
+    "method": "pencil", "dataset": "digits", "seed": 0, "num_examples": 3, "num_classes": 2, "num_changed": 1,
+    "num_suspect": 1, "estimated_noise_rate": 33.3, "seconds": 1.5, "images_per_second": 2.0, "environment": {},
+}  # fmt: skip
+
 
 @pytest.fixture
 def run(tmp_path: Path) -> RunFolder:
@@ -30,7 +35,7 @@ def run(tmp_path: Path) -> RunFolder:
     )  # fmt: skip
     write_labels(folder.labels, labels)
     write_distributions(folder.label_distributions, np.array([[0.75, 0.25], [0.25, 0.75]]))
-    write_json(folder.result, {"method": "pencil"})
+    write_json(folder.result, RESULT)
     History(folder.history).append({"epoch": 0})
     write_classes(folder.classes, ["cat", "dog"])
     write_json(folder.preprocessing, {"kind": "rows"})
@@ -43,7 +48,7 @@ def run(tmp_path: Path) -> RunFolder:
 def test_every_part_of_a_finished_run_comes_back(run: RunFolder) -> None:
     read = read_run(str(run.path))
     assert read.status.state == "finished"
-    assert read.result == {"method": "pencil"} and read.history == [{"epoch": 0}]
+    assert read.result == RESULT and read.history == [{"epoch": 0}]
     assert read.labels["given_name"].to_pylist() == ["cat", "dog"]
     assert read.distributions.tolist() == [[0.75, 0.25], [0.25, 0.75]]
     assert read.distribution_rows(1, 2).tolist() == [[0.25, 0.75]]

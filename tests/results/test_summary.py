@@ -5,8 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
-from pencil.results.summary import Summary, write_summary
+from pencil.errors import PencilError
+from pencil.results.summary import Summary, read_summary, write_summary
 
 REQUIRED: dict[str, Any] = {
     "method": "pencil", "dataset": "digits", "seed": 3, "num_examples": 1797, "num_classes": 10, "num_changed": 300,
@@ -48,3 +50,17 @@ def test_keys_are_sorted_so_that_two_results_compare_line_by_line(tmp_path: Path
     write_summary(tmp_path / "result.json", Summary(**REQUIRED))
     keys = list(json.loads((tmp_path / "result.json").read_text()))
     assert keys == sorted(keys)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("num_changed", None), ("num_changed", 1.5), ("method", 3), ("seconds", "1"), ("environment", []),
+     ("test_accuracy", 90.0), ("label_accuracy", {"given": "much", "corrected": 1.0})],
+)  # fmt: skip
+def test_a_damaged_field_is_named(tmp_path: Path, field: str, value: object) -> None:
+    path = tmp_path / "result.json"
+    fields = write_summary(path, Summary(**REQUIRED))
+    assert read_summary(path) == fields
+    path.write_text(json.dumps(fields | {field: value}))
+    with pytest.raises(PencilError, match=rf"result.json is damaged .its {field}"):
+        read_summary(path)

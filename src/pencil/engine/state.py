@@ -189,6 +189,10 @@ class State:
         """Take over a checkpoint, in place."""
         saved = {k: torch.from_numpy(np.array(v)) for k, v in arrays.items()}
         self.table.load({k.removeprefix("table."): v for k, v in saved.items() if k.startswith("table.")})
+        for name in ("given", "clean"):
+            label_N = self.table.columns.get(name)
+            if label_N is not None and bool(((label_N < -1) | (label_N >= self.method.num_classes)).any()):
+                raise PencilError(f"the checkpoint's column {name} holds labels that are no class of this run.")
         if self.guard:
             kept = {k.removeprefix("guard.good."): v for k, v in saved.items() if k.startswith("guard.good.")}
             self.guard.good = {k: v.to(self.device) for k, v in kept.items()}

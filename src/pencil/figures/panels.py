@@ -47,7 +47,7 @@ def draw_panels(history: History, result: Mapping[str, Any]) -> Figure:
     """Draw all panels of a run in one picture, on white, under each other."""
     shown, phases = panels(history, result), stretches(history)
     with look():
-        figure = Figure(figsize=(6.4, max(2.7 * len(shown), 1)))
+        figure = Figure(figsize=(6.4, 2.7 * max(len(shown), 1)))
         for place, panel in enumerate(shown, start=1):
             axes = figure.add_subplot(len(shown), 1, place)
             fill(axes, panel.lines, phases, unit=panel.unit, broken=panel.broken)

@@ -23,8 +23,6 @@ from pencil.results.read import Run
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-NEEDED = ("method", "dataset", "num_examples", "num_changed", "num_suspect", "environment")
-"""Fields of result.json that every report shows."""
 WHOLE = ("given", "corrected", "network", "changed_at", "num_changes")
 """Columns of labels.parquet that hold whole numbers."""
 
@@ -103,7 +101,7 @@ class Material:
 
 def gather(run: Run) -> Material:
     """Read what a report needs of a run; a file that cannot be understood is named."""
-    result = _checked_result(run)
+    result = run.result
     table, classes, folder = run.labels, run.classes, run.folder
     try:
         given, corrected, network, changed_at, num_changes = (_whole(table, name) for name in WHOLE)
@@ -134,16 +132,6 @@ def gather(run: Run) -> Material:
         split=split,
         noise=estimate_noise(given, corrected, len(classes)),
     )
-
-
-def _checked_result(run: Run) -> dict[str, Any]:
-    result = run.result
-    if lacking := [name for name in NEEDED if name not in result]:
-        raise damaged(run.folder.result, f"it has no {', '.join(lacking)}")
-    numbers = [result[name] for name in NEEDED if name.startswith("num_")]
-    if not all(isinstance(number, int) for number in numbers) or not isinstance(result["environment"], dict):
-        raise damaged(run.folder.result, "its counts are no whole numbers, or its environment is no table")
-    return result
 
 
 def _whole(table: pa.Table, name: str) -> Ints:

@@ -15,6 +15,7 @@ from pencil.results.documents import read_classes, read_object
 from pencil.results.folder import RunFolder, Status
 from pencil.results.history import History
 from pencil.results.labels_table import read_labels
+from pencil.results.summary import read_summary
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class Run:
     @cached_property
     def result(self) -> dict[str, Any]:
         """The summary."""
-        return read_object(self.folder.result)
+        return read_summary(self.folder.result)
 
     @cached_property
     def history(self) -> list[dict[str, Any]]:

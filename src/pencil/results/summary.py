@@ -5,7 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pencil.results.documents import write_json
+from pencil.results.documents import damaged, read_object, write_json
+
+PAIRS = {"test_accuracy": ("best", "last"), "label_accuracy": ("given", "corrected")}
+"""Fields that are there where the data has a test set, or true labels, and what they consist of."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +47,24 @@ def write_summary(path: Path, summary: Summary, extra: Mapping[str, Any] | None 
     """Write result.json and return what was written."""
     fields = summary.fields(extra)
     write_json(path, fields)
+    return fields
+
+
+def read_summary(path: Path) -> dict[str, Any]:
+    """Read result.json; every field that each run has is there and of its kind."""
+    fields = read_object(path)
+    kinds: dict[str, tuple[type, ...]] = {
+        **dict.fromkeys(("method", "dataset"), (str,)),
+        **dict.fromkeys(("seed", "num_examples", "num_classes", "num_changed", "num_suspect"), (int,)),
+        **dict.fromkeys(("estimated_noise_rate", "seconds", "images_per_second"), (int, float)),
+        "environment": (dict,),
+    }
+    if wrong := [name for name, kind in kinds.items() if not isinstance(fields.get(name), kind)]:
+        raise damaged(path, f"its {wrong[0]} is missing, or of the wrong kind")
+    for name, parts in PAIRS.items():
+        pair = fields.get(name, dict.fromkeys(parts))
+        if not isinstance(pair, dict) or not all(isinstance(pair.get(part), int | float | None) for part in parts):
+            raise damaged(path, f"its {name} is of the wrong kind")
     return fields
 
 
