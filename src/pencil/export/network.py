@@ -21,7 +21,8 @@ from pencil.export.write import check_new
 from pencil.results.atomic import write_atomic
 from pencil.results.documents import read_classes, read_object
 from pencil.results.folder import RunFolder
-from pencil.run.predict import load_network, read_preparation
+from pencil.run.predict import load_network
+from pencil.run.preparation import read_preparation
 
 FORMS = ("onnx", "torch_export")
 INPUT, OUTPUTS = "input", ("logits", "probabilities")

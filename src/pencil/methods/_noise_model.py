@@ -17,7 +17,7 @@ FEW = 1000
 """Held-out labels that need no help from others."""
 SURE_SHARES = (0.25, 0.5, 0.75, 1.0)
 """Shares of the examples of each predicted class that may count as sure."""
-CHANCE = 2.0
+CHANCE = 1.0
 """Standard errors within which two agreements count as the same."""
 SMOOTHING = 1.0
 """How many examples the mean over all classes counts as, for each class's own row of the matrix."""
@@ -51,7 +51,7 @@ def _joined(held_out: Seen, trained_on: Seen | None) -> Seen:
     if trained_on is None:
         return held_out
     more = _known(trained_on)
-    if _agrees_more(_counts(*more), _counts(*held_out), errors=1.0):
+    if _agrees_more(_counts(*more), _counts(*held_out), errors=CHANCE):
         return held_out
     return torch.cat([held_out[0], more[0]]), torch.cat([held_out[1], more[1]])
 

@@ -13,13 +13,14 @@ from torch import nn
 
 from pencil import backbones, data
 from pencil.config import DataSettings, Settings, build_record, from_document, read_toml
-from pencil.data import Dataset, Examples, Preparation
+from pencil.data import Dataset, Examples
 from pencil.data.augment import Prepare
 from pencil.engine import predict
 from pencil.errors import PencilError, did_you_mean
 from pencil.results.arrays import read_arrays
 from pencil.results.documents import read_classes, read_object
 from pencil.results.folder import RunFolder
+from pencil.run.preparation import read_preparation
 from pencil.runtime import PRECISIONS, choose_device
 
 
@@ -58,17 +59,6 @@ def load_network(folder: RunFolder, settings: Settings, *, backbone: str = "") -
     except RuntimeError:
         raise PencilError(f"{folder.model} does not fit the network {name}; the run folder is damaged.") from None
     return model.eval()
-
-
-def read_preparation(folder: RunFolder) -> Preparation:
-    """Read preprocessing.json."""
-    fields = read_object(folder.preprocessing)
-    fields.pop("features", None)
-    values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in fields.items()}
-    try:
-        return Preparation(**values)
-    except TypeError:
-        raise PencilError(f"{folder.preprocessing} is damaged: it has unknown fields.") from None
 
 
 def predict_run(

@@ -1,0 +1,47 @@
+"""preprocessing.json, read back: a run folder may be a stranger's, so every value is checked."""
+
+import math
+from typing import Any
+
+from pencil.data import Preparation
+from pencil.results.documents import damaged, read_object
+from pencil.results.folder import RunFolder
+
+MOST_VALUES = 2**31
+"""Of one input; more is no input but an attempt to fill the memory."""
+
+
+def read_preparation(folder: RunFolder) -> Preparation:
+    """Read how the run's inputs are prepared."""
+    fields = read_object(folder.preprocessing)
+    fields.pop("features", None)
+    values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in fields.items()}
+    try:
+        preparation = Preparation(**values)
+    except TypeError:
+        raise damaged(folder.preprocessing, "it has unknown fields") from None
+    if wrong := _wrong(preparation):
+        raise damaged(folder.preprocessing, f"its {wrong} cannot be that")
+    return preparation
+
+
+def _wrong(found: Preparation) -> str:
+    """Name a field whose value no run writes; nothing where all are sound."""
+    sides = {"images": 3, "rows": 1}.get(found.kind) if isinstance(found.kind, str) else None
+    if sides is None:
+        return "kind"
+    shape = found.raw_shape
+    if not _all(int, shape) or len(shape) != sides or min(shape) < 1 or math.prod(shape) > MOST_VALUES:
+        return "raw_shape"
+    for name in ("mean", "std"):
+        values = getattr(found, name)
+        if not _all((int, float), values) or len(values) not in (0, shape[-1]) or not all(map(math.isfinite, values)):
+            return name
+    for name in ("crop", "pad"):
+        if type(getattr(found, name)) is not int or not 0 <= getattr(found, name) <= 4 * max(shape):
+            return name
+    return "" if isinstance(found.flip, bool) else "flip"
+
+
+def _all(kind: Any, values: Any) -> bool:
+    return isinstance(values, tuple) and all(isinstance(v, kind) and not isinstance(v, bool) for v in values)
