@@ -1,5 +1,6 @@
 """What tests of several rooms share."""
 
+import contextlib
 import os
 import shutil
 import sys
@@ -9,14 +10,16 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import settings
 
 # Triton decides at its first import whether kernels are interpreted, so before any test imports it.
 if not torch.cuda.is_available():
     os.environ.setdefault("TRITON_INTERPRET", "1")
-# A busy machine makes any single example slow.
-settings.register_profile("pencil", deadline=None)
-settings.load_profile("pencil")
+# A busy machine makes any single example slow. What needs a GPU needs no hypothesis.
+with contextlib.suppress(ImportError):
+    from hypothesis import settings
+
+    settings.register_profile("pencil", deadline=None)
+    settings.load_profile("pencil")
 
 SOURCE_TREE = Path(__file__).parents[1] / "src"
 
