@@ -14,7 +14,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
-PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check
+PIP := $(BIN)/python -m pip install -qq --no-compile --disable-pip-version-check
 
 .PHONY: setup demo test check lint types imports fast package docs lowest torture audit clean
 
@@ -39,7 +39,7 @@ demo: setup
 	@$(BIN)/pencil demo
 
 test: setup
-	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto --dist loadfile
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto --dist loadfile --no-loadscope-reorder
 
 check: lint types imports fast
 
@@ -54,7 +54,7 @@ imports: setup
 	@$(BIN)/lint-imports --no-logo
 
 fast: setup
-	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto --dist loadfile -m "not slow"
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto --dist loadfile --no-loadscope-reorder -m "not slow"
 
 package: setup
 	@rm -rf dist
@@ -72,7 +72,7 @@ lowest:
 	@$(PYTHON) requirements/lowest.py > .venv-lowest/lowest.txt
 	@.venv-lowest/bin/pip install -qq --disable-pip-version-check -r .venv-lowest/lowest.txt pytest pytest-xdist hypothesis
 	@.venv-lowest/bin/pip install -qq --disable-pip-version-check --no-deps .
-	@OMP_NUM_THREADS=1 .venv-lowest/bin/python -m pytest -q -n auto --dist loadfile -m "not slow and not gpu" \
+	@OMP_NUM_THREADS=1 .venv-lowest/bin/python -m pytest -q -n auto --dist loadfile --no-loadscope-reorder -m "not slow and not gpu" \
 	  --ignore tests/integrations --ignore tests/data/test_hugging_face.py --ignore tests/review/test_browser.py \
 	  --ignore tests/test_package.py --ignore tests/docs --ignore tests/backbones/test_libraries.py \
 	  --ignore tests/export/test_cleanlab.py --ignore tests/export/test_hf_dataset.py --ignore tests/export/test_network.py

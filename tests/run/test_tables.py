@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import pencil
-from pencil.run import outcome
+from pencil.run import label_rows
 from pencil.run.plan import Plan
 
 
@@ -38,7 +38,7 @@ def test_large_distributions_are_written_as_their_strongest_classes(monkeypatch:
     x, given, _ = _hundred_classes()
     settings = {"hardware": {"table": "top", "threads": 1}}
     plain = pencil.fit(x, given, epochs=[1, 1, 0], settings=settings)
-    monkeypatch.setattr(outcome, "DENSE_BYTES", 1000)
+    monkeypatch.setattr(label_rows, "DENSE_BYTES", 1000)
     cut = pencil.fit(x, given, epochs=[1, 1, 0], settings=settings)
     assert cut.label_distributions.shape == plain.label_distributions.shape == (1200, 100)
     # Held-out examples have the network's prediction, whose tail is cut; learned labels have sixteen classes anyway.
