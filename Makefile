@@ -14,7 +14,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
-PIP := $(BIN)/python -m pip install -qq --no-compile --disable-pip-version-check
+PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check
 
 .PHONY: setup demo test check lint types imports fast package docs lowest torture audit clean
 
