@@ -98,12 +98,12 @@ def read_records() -> list[dict[str, Any]]:
 def page(records: list[dict[str, Any]]) -> str:
     """Return the page, made of records."""
     lines = [row(record, method) for record in records for method in METHODS]
-    facts = records[0]["runs"][0]["environment"] if records else {}
+    facts = [run["environment"] for record in records for run in record["runs"]]
+    commits = sorted({fact.get("commit", "unknown")[:7] for fact in facts})
     missing = [cell for cell in CELLS if cell not in {record["cell"] for record in records}]
-    notes = [f"\nNot measured yet: {', '.join(missing)}."] if missing else []
-    return (
-        PREFACE + "\n".join([*lines, *notes, f"\n{facts.get('device')}; commit {facts.get('commit', '')[:7]}."]) + "\n"
-    )
+    lines += [f"\nNot measured yet: {', '.join(missing)}."] if missing else []
+    lines += [f"\n{', '.join(sorted({fact['device'] for fact in facts}))}; commit {', '.join(commits)}."]
+    return PREFACE + "\n".join(lines) + "\n"
 
 
 def row(record: dict[str, Any], method: str) -> str:
