@@ -60,6 +60,9 @@ def _read_parquet(path: Path) -> Any:
         described, size = file.metadata, path.stat().st_size
         _refuse_columns(described.num_columns)
         leaves = [described.schema.column(place) for place in range(described.num_columns)]
+        for group in range(described.num_row_groups):
+            # A damaged description of a column is an error here; asked for below, it would end the process.
+            next(file.iter_batches(batch_size=1, row_groups=[group]), None)
     claimed = 0
     for group in range(described.num_row_groups):
         row_group = described.row_group(group)
