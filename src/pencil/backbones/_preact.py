@@ -37,7 +37,7 @@ class PreActResNet(nn.Module):
     """A 3×3 stem without normalisation, stages that halve the image from the second on, a linear classifier."""
 
     def __init__(
-        self, channels: int, num_classes: int, *, widths: Sequence[int], blocks: Sequence[int], init: str = "he"
+        self, channels: int, num_classes: int, *, widths: Sequence[int], blocks: Sequence[int], init: str = "torch"
     ) -> None:
         super().__init__()
         self.stem = nn.Conv2d(channels, widths[0], 3, 1, 1, bias=False)
