@@ -33,8 +33,8 @@ class Band(NamedTuple):
         return batch * width // self.rows, height // self.lines
 
 
-CONVOLVED = {32: Band(8, 64, 3, 4), 64: Band(16, 64, 3, 8)}
-SUMMED = {32: Band(8, 128, 3, 4)}
+CONVOLVED: dict[int, Band] = {}
+SUMMED = {32: Band(16, 64, 3, 4)}
 """By channels: for the convolution, and for the gradient of its weights."""
 PROGRAMS = 128
 """Bands are narrower where there would be fewer programs than this, which leaves processors of the GPU idle."""
