@@ -67,7 +67,7 @@ def test_the_variance_of_values_far_from_zero_is_kept(fused: None) -> None:
 
 
 def _preact() -> nn.Module:
-    return PreActResNet(3, 4, widths=(16, 32), blocks=(2, 2))
+    return PreActResNet(3, 4, widths=(16, 32), blocks=(2, 2), init="he")
 
 
 def _resnet() -> nn.Module:

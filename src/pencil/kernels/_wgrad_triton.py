@@ -13,12 +13,8 @@ PLANS = {
     16: {"rows": 64, "programs": 396, "stages": 2},
     32: {"rows": 64, "programs": 396, "stages": 2},
     64: {"rows": 64, "programs": 198, "stages": 3},
-    128: {"rows": 64, "programs": 126, "stages": 3},
 }
-"""Rows at a time, programs and stages by the wider side's channels: up to 64, what ran fastest on an H200."""
-
-WIDEST = 64
-"""Channels up to which the sums of three taps fit into registers."""
+"""Rows at a time, programs and stages by the wider side's channels: what ran fastest on an H200."""
 
 
 @triton.jit
@@ -50,28 +46,6 @@ def _wgrad_kernel(
 
 
 @triton.jit
-def _tap_kernel(
-    active, grad, partial, M, H, W,
-    INSIDE: tl.constexpr, OUTSIDE: tl.constexpr, ROWS: tl.constexpr, STEPS: tl.constexpr,
-):  # fmt: skip
-    """The same for one tap alone: the sums of more than one do not fit into registers at 128 channels."""
-    split, tap = tl.program_id(0), tl.program_id(1)
-    down, right = tap // 3 - 1, tap % 3 - 1
-    o, i = tl.arange(0, OUTSIDE), tl.arange(0, INSIDE)
-    total = tl.zeros((OUTSIDE, INSIDE), tl.float32)
-    for step in range(STEPS):
-        row = (split * STEPS + step) * ROWS + tl.arange(0, ROWS)
-        column, line = row % W + right, (row // W) % H + down
-        there = row < M
-        seen = there & (line >= 0) & (line < H) & (column >= 0) & (column < W)
-        at = active + (row + down * W + right)[:, None] * INSIDE + i[None, :]
-        gradient = tl.load(grad + row[:, None] * OUTSIDE + o[None, :], mask=there[:, None], other=0.0)
-        total = tl.dot(tl.trans(gradient), tl.load(at, mask=seen[:, None], other=0.0), total)
-    out = partial + split * (OUTSIDE * 9 * INSIDE) + o[:, None] * (9 * INSIDE) + tap * INSIDE + i[None, :]
-    tl.store(out, total)
-
-
-@triton.jit
 def _add_kernel(partial, out, TOTAL, SPLITS, PADDED: tl.constexpr, SIZE: tl.constexpr):
     at, split = tl.program_id(0) * SIZE + tl.arange(0, SIZE), tl.arange(0, PADDED)
     there = (split < SPLITS)[:, None] & (at < TOTAL)[None, :]
@@ -83,15 +57,15 @@ def weight_gradient(grad: Tensor, active: Tensor) -> Tensor:
     """Return ∂kernel [O, C, 3, 3], channels last and in 32 bits, of a convolution of stride 1."""
     batch, inside, height, width = active.shape
     outside, total = grad.shape[1], batch * height * width
-    plan, single = PLANS[max(inside, outside)], max(inside, outside) > WIDEST
-    rows, kernel, columns = plan["rows"], _tap_kernel if single else _wgrad_kernel, 9 if single else 3
-    steps = triton.cdiv(triton.cdiv(total, rows), plan["programs"] // columns)
+    plan = PLANS[max(inside, outside)]
+    rows = plan["rows"]
+    steps = triton.cdiv(triton.cdiv(total, rows), plan["programs"] // 3)
     splits = triton.cdiv(total, rows * steps)
     partial = torch.empty(splits, outside * 9 * inside, dtype=torch.float32, device=grad.device)
-    kernel[(splits, columns)](
+    _wgrad_kernel[(splits, 3)](
         active, grad, partial, total, height, width,
         INSIDE=inside, OUTSIDE=outside, ROWS=rows, STEPS=steps,
-        num_warps=8 if single else 4, num_stages=plan["stages"],
+        num_warps=4, num_stages=plan["stages"],
     )  # fmt: skip
     return add_up(partial, outside, inside)
 

@@ -73,10 +73,9 @@ def _(grad: Tensor, skip: Tensor | None, x: Tensor, out: Tensor | None, moments:
 @torch.library.custom_op("pencil::conv_moments", mutates_args=())
 def conv_moments(active: Tensor, kernel: Tensor, added: Tensor | None) -> tuple[Tensor, Tensor]:
     """A 3×3 convolution of stride 1 (+ added), and the moments of the result."""
-    from pencil.kernels import _bands_triton, _conv_triton
+    from pencil.kernels import _conv_triton
 
-    forward = _bands_triton.forward if _bands_triton.convolves(active, kernel) else _conv_triton.forward
-    return forward(active, kernel, added)
+    return _conv_triton.forward(active, kernel, added)
 
 
 @conv_moments.register_fake
@@ -99,10 +98,9 @@ def norm_relu_conv_backward(
     eps: float,
 ) -> tuple[Tensor, Tensor]:
     """∂x and [∂weight, ∂bias] of conv(relu(BN(x))); `skip` reaches x by another way and is added."""
-    from pencil.kernels import _bands_triton, _conv_triton, _norm_triton
+    from pencil.kernels import _conv_triton, _norm_triton
 
-    backward = _bands_triton.backward if _bands_triton.convolves(x, kernel) else _conv_triton.backward
-    passed, sums = backward(_last(grad), kernel, x, moments, weight, bias, eps)
+    passed, sums = _conv_triton.backward(_last(grad), kernel, x, moments, weight, bias, eps)
     grad_x, _ = _norm_triton.backward(passed, _last(skip), x, None, moments, weight, bias, sums, eps)
     return grad_x, sums
 
