@@ -5,7 +5,6 @@ import torch
 from torch import nn
 
 from pencil import backbones, plugins
-from pencil.errors import PencilError
 from pencil.types import InputSpec
 
 NAMES = plugins.names("pencil.backbones")
@@ -115,13 +114,3 @@ def test_small_cnn_learns_the_digits_within_seconds() -> None:
             optimizer.step()
     network.eval()
     assert (network(x[test]).argmax(1) == y[test]).float().mean() > 0.95
-
-
-def test_initialisation_is_chosen_by_name() -> None:
-    spec = InputSpec("images", (3, 16, 16))
-    he, torchs = (backbones.create("preact_resnet32", spec, 10, {"init": kind}) for kind in ("he", "torch"))
-    ratio = he.stages[0][0].conv1.weight.std() / torchs.stages[0][0].conv1.weight.std()
-    # √(2/fan) against 1/√(3·fan).
-    assert float(ratio) == pytest.approx(6**0.5, rel=0.05)
-    with pytest.raises(PencilError, match='no initialisation "hi"'):
-        backbones.create("preact_resnet32", spec, 10, {"init": "hi"})

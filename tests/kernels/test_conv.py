@@ -57,7 +57,8 @@ def _agree(ours: Tensor, theirs: Tensor) -> None:
         ("bands", (2, 32, 3, 8), 32, False, True),  # 3 lines are no multiple of 2
         ("bands", (2, 16, 2, 8), 16, False, True),
         ("tiles", (4, 32, 4, 8), 32, False, False),
-        ("tiles", (2, 16, 2, 3), 128, False, True),
+        # In 32 bits 128 channels are more than a GPU holds at once; there they come in 16.
+        ("tiles", (2, 16, 2, 3), 128 if DEVICE == "cpu" else 64, False, True),
     ],
     indirect=["cut"],
 )

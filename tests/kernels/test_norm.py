@@ -1,7 +1,5 @@
 """The fused kernels against torch, run by Triton's interpreter where there is no GPU."""
 
-from collections.abc import Callable
-
 import pytest
 import torch
 from torch import Tensor, nn
@@ -9,7 +7,6 @@ from torch import Tensor, nn
 pytest.importorskip("triton", reason="triton is not installed")
 
 from pencil.backbones._preact import PreActResNet
-from pencil.backbones._resnet import BasicBlock
 from pencil.kernels import NormReLU
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
@@ -35,23 +32,16 @@ def _layers(channels: int) -> tuple[NormReLU, nn.BatchNorm2d]:
     return layer, plain.double()
 
 
-@pytest.mark.parametrize("has_added", [False, True])
 @pytest.mark.parametrize("shape", [(4, 32, 8, 8), (3, 48, 5, 7), (2, 130, 3, 3), (300, 8, 8, 8)])
-def test_output_gradients_and_running_statistics_are_those_of_torch(
-    fused: None, shape: tuple[int, ...], has_added: bool
-) -> None:
+def test_output_gradients_and_running_statistics_are_those_of_torch(fused: None, shape: tuple[int, ...]) -> None:
     torch.manual_seed(0)
     layer, plain = _layers(shape[1])
-    x, added, weight = _images(*shape, scale=2, shift=50), _images(*shape), _images(*shape).detach()
+    x, weight = _images(*shape, scale=2, shift=50), _images(*shape).detach()
     for _ in range(2):
-        out = layer(x, added if has_added else None)
-        seen = torch.autograd.grad(
-            (out * weight).sum() + (x**2).sum(), [x, *layer.parameters(), *([added] if has_added else [])]
-        )
-        expected = torch.relu(plain(x.double()) + added if has_added else plain(x.double()))
-        wanted = torch.autograd.grad(
-            (expected * weight).sum() + (x**2).sum(), [x, *plain.parameters(), *([added] if has_added else [])]
-        )
+        out = layer(x)
+        seen = torch.autograd.grad((out * weight).sum() + (x**2).sum(), [x, *layer.parameters()])
+        expected = torch.relu(plain(x.double()))
+        wanted = torch.autograd.grad((expected * weight).sum() + (x**2).sum(), [x, *plain.parameters()])
         torch.testing.assert_close(out.double(), expected, rtol=1e-4, atol=1e-4)
         for ours, theirs in zip(seen, wanted, strict=True):
             torch.testing.assert_close(ours.double(), theirs.double(), rtol=1e-4, atol=1e-3)
@@ -67,31 +57,27 @@ def test_the_variance_of_values_far_from_zero_is_kept(fused: None) -> None:
 
 
 def _preact() -> nn.Module:
-    return PreActResNet(3, 4, widths=(16, 32), blocks=(2, 2), init="he")
+    return PreActResNet(3, 4, widths=(16, 32), blocks=(2, 2))
 
 
-def _resnet() -> nn.Module:
-    return nn.Sequential(nn.Conv2d(3, 16, 3), BasicBlock(16, 16, 1), BasicBlock(16, 32, 2), nn.Flatten(2))
-
-
-@pytest.mark.parametrize(("make", "backend"), [(_preact, None), (_preact, "aot_eager"), (_resnet, "aot_eager")])
-def test_a_network_of_them_learns_as_one_of_plain_layers(
-    monkeypatch: pytest.MonkeyPatch, make: Callable[[], nn.Module], backend: str | None
-) -> None:
+@pytest.mark.parametrize("backend", [None, "aot_eager"])
+def test_a_network_of_them_learns_as_one_of_plain_layers(monkeypatch: pytest.MonkeyPatch, backend: str | None) -> None:
     images = torch.randn(6, 3, 8, 8, device=DEVICE).contiguous(memory_format=torch.channels_last)
 
-    def gradients(fuse: bool) -> list[Tensor]:
+    def gradients(*, fuse: bool, dtype: torch.dtype = torch.float32) -> list[Tensor]:
         monkeypatch.setattr(NormReLU, "_fuses", lambda self, x: self.training and fuse)
         torch.manual_seed(1)
-        network = make().to(DEVICE, memory_format=torch.channels_last)
+        network = _preact().to(DEVICE, dtype, memory_format=torch.channels_last)
         model = torch.compile(network, backend=backend, fullgraph=True) if backend and fuse else network
-        model(images)[:, 0].square().sum().backward()
-        return [p.grad for p in network.parameters() if p.grad is not None] + list(network.buffers())
+        model(images.to(dtype))[:, 0].square().sum().backward()
+        return [p.grad.double() for p in network.parameters() if p.grad is not None] + [
+            b.double() for b in network.buffers()
+        ]
 
-    # A GPU multiplies 32-bit numbers with 11 bits in the fused kernels.
-    tolerance = 3e-2 if DEVICE == "cuda" else 1e-4
-    for ours, theirs in zip(gradients(True), gradients(False), strict=True):
-        assert (ours - theirs).float().norm() <= tolerance * theirs.float().norm() + 1e-6
+    # A GPU multiplies 32-bit numbers with 11 bits, and what this turns at a ReLU is not small: plain layers err too.
+    networks = gradients(fuse=True), gradients(fuse=False), gradients(fuse=False, dtype=torch.float64)
+    for ours, plain, exact in zip(*networks, strict=True):
+        assert (ours - exact).norm() <= 3 * (plain - exact).norm() + 1e-4 * exact.norm() + 1e-6
 
 
 def test_evaluation_and_other_precisions_use_torch() -> None:

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 from torch import Tensor, nn
 
-from pencil.backbones._init import initialise
+from pencil.backbones._init import he_initialise
 from pencil.kernels import NormReLU
 
 
@@ -36,9 +36,7 @@ class PreActBlock(nn.Module):
 class PreActResNet(nn.Module):
     """A 3×3 stem without normalisation, stages that halve the image from the second on, a linear classifier."""
 
-    def __init__(
-        self, channels: int, num_classes: int, *, widths: Sequence[int], blocks: Sequence[int], init: str = "torch"
-    ) -> None:
+    def __init__(self, channels: int, num_classes: int, *, widths: Sequence[int], blocks: Sequence[int]) -> None:
         super().__init__()
         self.stem = nn.Conv2d(channels, widths[0], 3, 1, 1, bias=False)
         stages = [_stage(widths[0], widths[0], blocks[0], stride=1)]
@@ -46,7 +44,7 @@ class PreActResNet(nn.Module):
         self.stages = nn.ModuleList(stages)
         self.norm = NormReLU(widths[-1])
         self.classifier = nn.Linear(widths[-1], num_classes)
-        initialise(self, init)
+        he_initialise(self)
 
     def forward(self, x: Tensor) -> Tensor:
         hidden, moments = self.stem(x), None

@@ -6,9 +6,9 @@ Submodules carry the names that published weights use: conv1, bn1, layer1 … la
 from collections.abc import Sequence
 
 from torch import Tensor, nn
+from torch.nn.functional import relu
 
 from pencil.backbones._init import he_initialise
-from pencil.kernels import NormReLU
 
 
 class BasicBlock(nn.Module):
@@ -19,15 +19,14 @@ class BasicBlock(nn.Module):
     def __init__(self, inside: int, width: int, stride: int) -> None:
         super().__init__()
         self.conv1 = nn.Conv2d(inside, width, 3, stride, 1, bias=False)
-        self.bn1 = NormReLU(width)
+        self.bn1 = nn.BatchNorm2d(width)
         self.conv2 = nn.Conv2d(width, width, 3, 1, 1, bias=False)
-        self.bn2 = NormReLU(width)
+        self.bn2 = nn.BatchNorm2d(width)
         self.downsample = _shortcut(inside, width, stride)
 
     def forward(self, x: Tensor) -> Tensor:
-        hidden, moments, _ = self.bn1.then(self.conv2, self.conv1(x), None)
-        out: Tensor = self.bn2(hidden, self.downsample(x), moments)
-        return out
+        hidden = self.bn2(self.conv2(relu(self.bn1(self.conv1(x)))))
+        return relu(hidden + self.downsample(x))
 
 
 class Bottleneck(nn.Module):
@@ -39,19 +38,18 @@ class Bottleneck(nn.Module):
         super().__init__()
         outside = width * self.expansion
         self.conv1 = nn.Conv2d(inside, width, 1, bias=False)
-        self.bn1 = NormReLU(width)
+        self.bn1 = nn.BatchNorm2d(width)
         # The stride sits in the 3×3 convolution: published weights are trained so.
         self.conv2 = nn.Conv2d(width, width, 3, stride, 1, bias=False)
-        self.bn2 = NormReLU(width)
+        self.bn2 = nn.BatchNorm2d(width)
         self.conv3 = nn.Conv2d(width, outside, 1, bias=False)
-        self.bn3 = NormReLU(outside)
+        self.bn3 = nn.BatchNorm2d(outside)
         self.downsample = _shortcut(inside, outside, stride)
 
     def forward(self, x: Tensor) -> Tensor:
-        hidden = self.bn1(self.conv1(x))
-        hidden = self.bn2(self.conv2(hidden))
-        out: Tensor = self.bn3(self.conv3(hidden), self.downsample(x))
-        return out
+        hidden = relu(self.bn1(self.conv1(x)))
+        hidden = relu(self.bn2(self.conv2(hidden)))
+        return relu(self.bn3(self.conv3(hidden)) + self.downsample(x))
 
 
 class ResNet(nn.Module):
@@ -68,7 +66,7 @@ class ResNet(nn.Module):
     ) -> None:
         super().__init__()
         self.conv1 = nn.Conv2d(channels, 64, 3, 1, 1, bias=False) if small_images else _wide_stem(channels)
-        self.bn1 = NormReLU(64)
+        self.bn1 = nn.BatchNorm2d(64)
         self.maxpool = nn.Identity() if small_images else nn.MaxPool2d(3, 2, 1)
         self.layer1 = _stage(block, 64, 64, blocks[0], stride=1)
         self.layer2 = _stage(block, 64 * block.expansion, 128, blocks[1], stride=2)
@@ -78,7 +76,7 @@ class ResNet(nn.Module):
         he_initialise(self)
 
     def forward(self, x: Tensor) -> Tensor:
-        hidden = self.maxpool(self.bn1(self.conv1(x)))
+        hidden = self.maxpool(relu(self.bn1(self.conv1(x))))
         features = self.layer4(self.layer3(self.layer2(self.layer1(hidden))))
         logits: Tensor = self.fc(features.mean(dim=(2, 3)))
         return logits

@@ -7,7 +7,7 @@ from pencil.backbones._spec import image_channels
 from pencil.types import InputSpec
 
 
-def build(spec: InputSpec, num_classes: int, *, init: str = "torch") -> nn.Module:
-    """Make the network; `init` is "he" or "torch"."""
+def build(spec: InputSpec, num_classes: int) -> nn.Module:
+    """Make the network."""
     channels = image_channels(spec, "preact_resnet18", smallest=8)
-    return PreActResNet(channels, num_classes, widths=(64, 128, 256, 512), blocks=(2, 2, 2, 2), init=init)
+    return PreActResNet(channels, num_classes, widths=(64, 128, 256, 512), blocks=(2, 2, 2, 2))

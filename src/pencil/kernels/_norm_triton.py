@@ -37,13 +37,10 @@ def normal_of(moments, weight, bias, channels, C, eps):
 
 
 @triton.jit
-def _passed(grad, out, at, inside, away, scale, bias, HAS_ADDED: tl.constexpr):
+def _passed(grad, at, inside, away, scale, bias):
     """The gradient where the ReLU let it through."""
     passed = tl.load(grad + at, mask=inside, other=0.0).to(tl.float32)
-    lets = away * scale[None, :] + bias[None, :] > 0
-    if HAS_ADDED:
-        lets = tl.load(out + at, mask=inside, other=0.0) > 0
-    return tl.where(lets, passed, 0.0)
+    return tl.where(away * scale[None, :] + bias[None, :] > 0, passed, 0.0)
 
 
 @triton.jit
@@ -82,11 +79,11 @@ def _track(running_mean, running_var, moments, channels, N, C, momentum):
 
 @triton.jit
 def _apply_kernel(
-    x, added, out, moments, weight, bias, running_mean, running_var, batches,
+    x, out, moments, weight, bias, running_mean, running_var, batches,
     N, C, momentum, eps,
-    HAS_ADDED: tl.constexpr, ROWS: tl.constexpr, CHANNELS: tl.constexpr,
+    ROWS: tl.constexpr, CHANNELS: tl.constexpr,
 ):  # fmt: skip
-    """relu(scale·(x − mean) + bias (+ added)); the first programs also keep the running statistics."""
+    """relu(scale·(x − mean) + bias); the first programs also keep the running statistics."""
     channels, at, inside = _tile(N, C, ROWS, CHANNELS)
     if tl.program_id(0) == 0:
         _track(running_mean, running_var, moments, channels, N, C, momentum)
@@ -95,16 +92,14 @@ def _apply_kernel(
     mean, scale, offset, _ = normal_of(moments, weight, bias, channels, C, eps)
     value = tl.load(x + at, mask=inside, other=0.0).to(tl.float32) - mean[None, :]
     value = value * scale[None, :] + offset[None, :]
-    if HAS_ADDED:
-        value += tl.load(added + at, mask=inside, other=0.0).to(tl.float32)
     tl.store(out + at, tl.maximum(value, 0.0).to(out.dtype.element_ty), mask=inside)
 
 
 @triton.jit
 def _sums_kernel(
-    grad, x, out, moments, weight, bias, partial,
+    grad, x, moments, weight, bias, partial,
     N, C, eps,
-    HAS_ADDED: tl.constexpr, ROWS: tl.constexpr, CHANNELS: tl.constexpr, STEPS: tl.constexpr,
+    ROWS: tl.constexpr, CHANNELS: tl.constexpr, STEPS: tl.constexpr,
 ):  # fmt: skip
     """Σ g·x̂ and Σ g over one slab of STEPS tiles, with g the gradient where the ReLU let it through."""
     slab, channels = tl.program_id(0), tl.program_id(1) * CHANNELS + tl.arange(0, CHANNELS)
@@ -116,7 +111,7 @@ def _sums_kernel(
         row = rows + step * ROWS
         at, inside = row[:, None] * C + channels[None, :], (row < N)[:, None] & real[None, :]
         away = tl.load(x + at, mask=inside, other=0.0).to(tl.float32) - mean[None, :]
-        passed = _passed(grad, out, at, inside, away, scale, offset, HAS_ADDED)
+        passed = _passed(grad, at, inside, away, scale, offset)
         product += passed * away
         plain += passed
     tl.store(partial + (slab * 2) * C + channels, tl.sum(product, 0) * inverse, mask=real)
@@ -125,9 +120,9 @@ def _sums_kernel(
 
 @triton.jit
 def _backward_kernel(
-    grad, skip, x, out, moments, weight, bias, sums, grad_x, grad_added,
+    grad, skip, x, moments, weight, bias, sums, grad_x,
     N, C, eps,
-    HAS_ADDED: tl.constexpr, HAS_SKIP: tl.constexpr, ROWS: tl.constexpr, CHANNELS: tl.constexpr,
+    HAS_SKIP: tl.constexpr, ROWS: tl.constexpr, CHANNELS: tl.constexpr,
 ):  # fmt: skip
     """∂x = scale·(g − mean(g) − x̂·mean(g·x̂)) (+ the gradient that reaches x beside the normalisation)."""
     channels, at, inside = _tile(N, C, ROWS, CHANNELS)
@@ -136,9 +131,7 @@ def _backward_kernel(
     product = tl.load(sums + channels, mask=real) * inverse / N
     plain = tl.load(sums + C + channels, mask=real) / N
     away = tl.load(x + at, mask=inside, other=0.0).to(tl.float32) - mean[None, :]
-    passed = _passed(grad, out, at, inside, away, scale, offset, HAS_ADDED)
-    if HAS_ADDED:
-        tl.store(grad_added + at, passed.to(grad_added.dtype.element_ty), mask=inside)
+    passed = _passed(grad, at, inside, away, scale, offset)
     result = scale[None, :] * (passed - plain[None, :] - away * product[None, :])
     if HAS_SKIP:
         result += tl.load(skip + at, mask=inside, other=0.0).to(tl.float32)
@@ -157,30 +150,28 @@ def moments(x: Tensor) -> Tensor:
 
 
 def forward(
-    x: Tensor, added: Tensor | None, moments: Tensor, weight: Tensor, bias: Tensor,
+    x: Tensor, moments: Tensor, weight: Tensor, bias: Tensor,
     running_mean: Tensor, running_var: Tensor, batches: Tensor, momentum: float, eps: float,
 ) -> Tensor:  # fmt: skip
-    """Return relu(BN(x) (+ added)); change the running statistics and the count of batches."""
+    """Return relu(BN(x)); change the running statistics and the count of batches."""
     out, (rows, channels) = torch.empty_like(x), _extent(x)
     tall, wide, grid = _tiles(rows, channels)
     _apply_kernel[grid](
-        x, x if added is None else added, out, moments, weight, bias, running_mean, running_var, batches,
+        x, out, moments, weight, bias, running_mean, running_var, batches,
         rows, channels, momentum, eps,
-        HAS_ADDED=added is not None, ROWS=tall, CHANNELS=wide, num_warps=4,
+        ROWS=tall, CHANNELS=wide, num_warps=4,
     )  # fmt: skip
     return out
 
 
-def sums(
-    grad: Tensor, x: Tensor, out: Tensor | None, moments: Tensor, weight: Tensor, bias: Tensor, eps: float
-) -> Tensor:
+def sums(grad: Tensor, x: Tensor, moments: Tensor, weight: Tensor, bias: Tensor, eps: float) -> Tensor:
     """Return [2, C]: ∂weight and ∂bias."""
     rows, channels = _extent(x)
     slab = _slabs(rows, channels)
     partial = torch.empty(slab.grid[0], 2, channels, dtype=torch.float32, device=x.device)
     _sums_kernel[slab.grid](
-        grad, x, x if out is None else out, moments, weight, bias, partial, rows, channels, eps,
-        HAS_ADDED=out is not None, ROWS=slab.rows, CHANNELS=slab.channels, STEPS=slab.steps, num_warps=4,
+        grad, x, moments, weight, bias, partial, rows, channels, eps,
+        ROWS=slab.rows, CHANNELS=slab.channels, STEPS=slab.steps, num_warps=4,
     )  # fmt: skip
     return joined_sums(partial)
 
@@ -189,24 +180,22 @@ def backward(
     grad: Tensor,
     skip: Tensor | None,
     x: Tensor,
-    out: Tensor | None,
     moments: Tensor,
     weight: Tensor,
     bias: Tensor,
     sums: Tensor,
     eps: float,
-) -> tuple[Tensor, Tensor]:
-    """Return ∂x and ∂added (empty where nothing was added: `out` is None)."""
+) -> Tensor:
+    """Return ∂x, with `skip` added."""
     rows, channels = _extent(x)
     grad_x = torch.empty_like(x)
-    grad_added = torch.empty(0, dtype=x.dtype, device=x.device) if out is None else torch.empty_like(x)
     tall, wide, grid = _tiles(rows, channels)
     _backward_kernel[grid](
-        grad, x if skip is None else skip, x, x if out is None else out, moments, weight, bias, sums,
-        grad_x, grad_added, rows, channels, eps,
-        HAS_ADDED=out is not None, HAS_SKIP=skip is not None, ROWS=tall, CHANNELS=wide, num_warps=4,
+        grad, x if skip is None else skip, x, moments, weight, bias, sums,
+        grad_x, rows, channels, eps,
+        HAS_SKIP=skip is not None, ROWS=tall, CHANNELS=wide, num_warps=4,
     )  # fmt: skip
-    return grad_x, grad_added
+    return grad_x
 
 
 def _extent(x: Tensor) -> tuple[int, int]:

@@ -11,29 +11,24 @@ from torch.nn import functional
 
 from pencil.kernels import ops
 
-MOST_ROWS = {16: 2**31, 32: 2**31, 64: 2**31, 128: 2**14}
+MOST_ROWS = {16: 2**31, 32: 2**31, 64: 2**15, 128: 2**14}
 """Channels that the convolutions here take, on either side, and how many pixels of a batch; beyond, cuDNN is faster."""
-MOST_SUMMED = {16: 2**31, 32: 2**31, 64: 2**16}
+MOST_SUMMED = {16: 2**31, 32: 2**31, 64: 2**15}
 """The same for the gradient of their weights."""
 
 
 class _NormReLU(torch.autograd.Function):
     @staticmethod
-    def forward(
-        ctx: Any, x: Tensor, added: Tensor | None, moments: Tensor, weight: Tensor, bias: Tensor, *running: Any
-    ) -> Tensor:
-        out: Tensor = ops.norm_relu(x, added, moments, weight, bias, *running)
+    def forward(ctx: Any, x: Tensor, moments: Tensor, weight: Tensor, bias: Tensor, *running: Any) -> Tensor:
+        out: Tensor = ops.norm_relu(x, moments, weight, bias, *running)
         ctx.eps, ctx.running = running[-1], len(running)
-        ctx.save_for_backward(x, moments, weight, bias, *([out] if added is not None else []))
+        ctx.save_for_backward(x, moments, weight, bias)
         return out
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Any:
-        x, moments, weight, bias, *out = ctx.saved_tensors
-        grad_x, sums, grad_added = ops.norm_relu_backward(
-            grad, None, x, out[0] if out else None, moments, weight, bias, ctx.eps
-        )
-        return grad_x, grad_added if out else None, None, sums[0], sums[1], *[None] * ctx.running
+        grad_x, sums = ops.norm_relu_backward(grad, *ctx.saved_tensors, ctx.eps)
+        return grad_x, None, sums[0], sums[1], *[None] * ctx.running
 
 
 class _NormReLUConv(torch.autograd.Function):
@@ -42,7 +37,7 @@ class _NormReLUConv(torch.autograd.Function):
         ctx: Any, x: Tensor, added: Tensor | None, kernel: Tensor, moments: Tensor, weight: Tensor, bias: Tensor,
         *running: Any,
     ) -> Any:  # fmt: skip
-        active = ops.norm_relu(x, None, moments, weight, bias, *running)
+        active = ops.norm_relu(x, moments, weight, bias, *running)
         low = _last(kernel.to(x.dtype))
         out, out_moments = ops.conv_moments(active, low, added)
         ctx.eps, ctx.running, ctx.has_added = running[-1], len(running), added is not None
@@ -80,14 +75,13 @@ def _unit_backward(ctx: Any, grad: Tensor, skip: Tensor | None) -> Any:
 
 
 class NormReLU(nn.BatchNorm2d):
-    """relu(BN(x)), or relu(BN(x) + added): parameters and buffers as in BatchNorm2d."""
+    """relu(BN(x)), with the parameters and buffers of BatchNorm2d."""
 
-    def forward(self, x: Tensor, added: Tensor | None = None, moments: Tensor | None = None) -> Tensor:
+    def forward(self, x: Tensor, moments: Tensor | None = None) -> Tensor:
         if not self._fuses(x):
-            normal = super().forward(x)
-            return functional.relu(normal if added is None else normal + added)
-        x, added = _last(x), None if added is None else _last(added)
-        out: Tensor = _NormReLU.apply(x, added, *self._statistics(x, moments))  # type: ignore[no-untyped-call]
+            return functional.relu(super().forward(x))
+        x = _last(x)
+        out: Tensor = _NormReLU.apply(x, *self._statistics(x, moments))  # type: ignore[no-untyped-call]
         return out
 
     def then(

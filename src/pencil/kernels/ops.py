@@ -24,7 +24,6 @@ def _(x: Tensor) -> Tensor:
 @torch.library.custom_op("pencil::norm_relu", mutates_args=("running_mean", "running_var", "batches"))
 def norm_relu(
     x: Tensor,
-    added: Tensor | None,
     moments: Tensor,
     weight: Tensor,
     bias: Tensor,
@@ -34,10 +33,10 @@ def norm_relu(
     momentum: float,
     eps: float,
 ) -> Tensor:
-    """relu(BN(x) (+ added)); brings the running statistics up to date."""
+    """relu(BN(x)); brings the running statistics up to date."""
     from pencil.kernels import _norm_triton
 
-    return _norm_triton.forward(x, added, moments, weight, bias, running_mean, running_var, batches, momentum, eps)
+    return _norm_triton.forward(x, moments, weight, bias, running_mean, running_var, batches, momentum, eps)
 
 
 @norm_relu.register_fake
@@ -47,27 +46,19 @@ def _(x: Tensor, *rest: Any) -> Tensor:
 
 @torch.library.custom_op("pencil::norm_relu_backward", mutates_args=())
 def norm_relu_backward(
-    grad: Tensor,
-    skip: Tensor | None,
-    x: Tensor,
-    out: Tensor | None,
-    moments: Tensor,
-    weight: Tensor,
-    bias: Tensor,
-    eps: float,
-) -> tuple[Tensor, Tensor, Tensor]:
-    """∂x, [∂weight, ∂bias] and ∂added; `skip` reaches x by another way and is added; `out` where something was."""
+    grad: Tensor, x: Tensor, moments: Tensor, weight: Tensor, bias: Tensor, eps: float
+) -> tuple[Tensor, Tensor]:
+    """∂x and [∂weight, ∂bias]."""
     from pencil.kernels import _norm_triton
 
     grad = grad.contiguous(memory_format=LAST)
-    sums = _norm_triton.sums(grad, x, out, moments, weight, bias, eps)
-    grad_x, grad_added = _norm_triton.backward(grad, _last(skip), x, out, moments, weight, bias, sums, eps)
-    return grad_x, sums, grad_added
+    sums = _norm_triton.sums(grad, x, moments, weight, bias, eps)
+    return _norm_triton.backward(grad, None, x, moments, weight, bias, sums, eps), sums
 
 
 @norm_relu_backward.register_fake
-def _(grad: Tensor, skip: Tensor | None, x: Tensor, out: Tensor | None, moments: Tensor, *rest: Any) -> Any:
-    return torch.empty_like(x), torch.empty_like(moments), x.new_empty(0) if out is None else torch.empty_like(x)
+def _(grad: Tensor, x: Tensor, moments: Tensor, *rest: Any) -> Any:
+    return torch.empty_like(x), torch.empty_like(moments)
 
 
 @torch.library.custom_op("pencil::conv_moments", mutates_args=())
@@ -101,8 +92,7 @@ def norm_relu_conv_backward(
     from pencil.kernels import _conv_triton, _norm_triton
 
     passed, sums = _conv_triton.backward(_last(grad), kernel, x, moments, weight, bias, eps)
-    grad_x, _ = _norm_triton.backward(passed, _last(skip), x, None, moments, weight, bias, sums, eps)
-    return grad_x, sums
+    return _norm_triton.backward(passed, _last(skip), x, moments, weight, bias, sums, eps), sums
 
 
 @norm_relu_conv_backward.register_fake
