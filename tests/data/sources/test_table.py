@@ -1,5 +1,8 @@
 """Tables of features or of image paths."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
@@ -102,6 +105,20 @@ def test_a_damaged_parquet_file(load_data, tmp_path):
     (tmp_path / "t.parquet").write_bytes(b"PAR1 damaged")
     with pytest.raises(PencilError, match=r"t\.parquet cannot be read as a table"):
         load_data(tmp_path / "t.parquet")
+
+
+def test_a_parquet_file_whose_description_contradicts_itself(tmp_path):
+    """Asked naively, pyarrow ends the whole process here, so it is read in one of its own."""
+    path = tmp_path / "t.parquet"
+    table = pa.table({"a": [1.0, 2.0, 3.0], "label": ["x", "y", "x"]})
+    pa.parquet.write_table(table, path, compression="none", store_schema=False, write_statistics=False)
+    optional, required = b"\x25\x02\x18\x01a", b"\x25\x00\x18\x01a"
+    assert path.read_bytes().count(optional) == 1
+    path.write_bytes(path.read_bytes().replace(optional, required))
+    command = [sys.executable, "-m", "pencil", "train", str(path), "--dry-run"]
+    read = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert read.returncode == 2, read.stderr
+    assert "t.parquet cannot be read as a table" in read.stderr
 
 
 @pytest.mark.parametrize(
