@@ -1,6 +1,6 @@
 """The benchmarks: pairs that take turns in one process, so that a noisy machine disturbs both alike."""
 
-import resource
+import sys
 from collections.abc import Callable
 from statistics import median
 from typing import Any
@@ -51,7 +51,11 @@ def run_suite(
     if labels.machine.device.type == "cuda":
         report.megabytes["largest use of the GPU"] = torch.cuda.max_memory_allocated() / 2**20
         _full_run(report, settings, packed, tell)
-    report.megabytes["largest use of memory"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
+    if sys.platform != "win32":
+        import resource
+
+        unit = 2**20 if sys.platform == "darwin" else 2**10
+        report.megabytes["largest use of memory"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
     return report
 
 
