@@ -5,9 +5,16 @@ import pytest
 import torch
 from torch import Tensor
 
-from pencil.methods._noise_model import _sure, clean_probability, fit_noise
+from pencil.config import PhaseSettings
+from pencil.methods._noise_model import Seen, _sure, clean_probability, fit_temperature, fit_transition
+from pencil.methods.pencil import Pencil
 
 N, C = 4_000, 4
+
+
+def fit_noise(held_out: Seen, trained_on: Seen | None = None) -> tuple[Tensor, Tensor]:
+    transition = fit_transition(held_out, trained_on)
+    return transition, fit_temperature(held_out, transition)
 
 
 def made(transition_CC: np.ndarray, *, doubt: float, sharpness: float = 1.0) -> tuple[Tensor, Tensor, Tensor]:
@@ -90,3 +97,31 @@ def test_examples_trained_on_help_out_unless_learned_by_heart() -> None:
 
     assert error(many) < 0.03 < error(None)
     assert error((by_heart, many[1])) == error(None)
+
+
+class _View:
+    """What a method sees of a training whose held-out outputs are these."""
+
+    def __init__(self, held_out: Seen, phase_epoch: int) -> None:
+        self.seen, self.phase_epoch = held_out, phase_epoch
+        self.columns = {"given": held_out[1]}
+
+    def held_out(self) -> Seen:
+        return self.seen
+
+    def predict(self) -> Tensor:
+        return self.seen[0].softmax(-1)
+
+
+@pytest.mark.parametrize("examples", [N, 300])
+def test_a_network_that_got_worse_makes_the_noise_seem_greater_only_where_few_labels_tell(examples: int) -> None:
+    method = Pencil({"label_step": "1", "anchor": 2.0, "by_clean_probability": True}, C)
+    _, labels, _ = method.phases({name: PhaseSettings(epochs=2, lr="0.1") for name in method.phase_names})
+    logits, given = (values[:examples] for values in made(SYMMETRIC, doubt=0.3)[:2])
+    confused = torch.rand(examples, generator=torch.Generator().manual_seed(0)) < 0.3
+    worse = torch.where(confused[:, None], logits.roll(1, dims=1), logits)
+    method.before_epoch(_View((logits, given), 0), labels)
+    found = method.transition.clone()
+    method.before_epoch(_View((worse, given), 1), labels)
+    assert torch.equal(method.transition, found) == (examples == N)
+    assert float(method.temperature) > 1, "it is believed less"

@@ -24,21 +24,25 @@ SMOOTHING = 1.0
 TEMPERATURES = tuple(2 ** (power / 4) for power in range(-16, 17))
 
 
-def fit_noise(held_out: Seen, trained_on: Seen | None = None) -> tuple[Tensor, Tensor]:
-    """Return T [C, C], T[i, j] = P(given = j | true = i), and the temperature at which T explains the labels best.
+def fit_transition(held_out: Seen, trained_on: Seen | None = None) -> Tensor:
+    """Return T [C, C], T[i, j] = P(given = j | true = i).
 
     Few held-out labels tell little. Examples that were trained on help out as long as the network agrees with their
     labels no more than with held-out ones, so has not learned them by heart.
     """
+    return _transition(*_joined(_known(held_out), trained_on))
+
+
+def fit_temperature(held_out: Seen, transition_CC: Tensor) -> Tensor:
+    """Return the temperature at which T explains the held-out labels best."""
     logits_NC, given_N = _known(held_out)
-    transition_CC = _transition(*_joined((logits_NC, given_N), trained_on))
+    transition_CC = transition_CC.to(logits_NC)
     likelihood = [
         # Few labels hardly tell temperatures apart: a log-normal prior around 1 keeps them from running away.
         _likely((logits_NC / t).softmax(-1), transition_CC, given_N).log().sum() - math.log(t) ** 2 / 2
         for t in TEMPERATURES
     ]
-    best = torch.stack(likelihood).argmax()
-    return transition_CC, logits_NC.new_tensor(TEMPERATURES)[best]
+    return logits_NC.new_tensor(TEMPERATURES)[torch.stack(likelihood).argmax()]
 
 
 def _known(seen: Seen) -> Seen:
@@ -51,7 +55,7 @@ def _joined(held_out: Seen, trained_on: Seen | None) -> Seen:
     if trained_on is None:
         return held_out
     more = _known(trained_on)
-    if _agrees_more(_counts(*more), _counts(*held_out), errors=CHANCE):
+    if _agrees_more(_counts(*more), _counts(*held_out)):
         return held_out
     return torch.cat([held_out[0], more[0]]), torch.cat([held_out[1], more[1]])
 
@@ -89,19 +93,19 @@ def _sure(logits_NC: Tensor, given_N: Tensor) -> Tensor:
     for share in SURE_SHARES[1:]:
         next_N = (rank_N < share) & ~sure_N
         sure_CC, next_CC = _counts(logits_NC[sure_N], given_N[sure_N]), _counts(logits_NC[next_N], given_N[next_N])
-        if not next_N.any() or _agrees_more(sure_CC, next_CC, errors=CHANCE):
+        if not next_N.any() or _agrees_more(sure_CC, next_CC):
             break
         sure_N = sure_N | next_N
     return sure_N
 
 
-def _agrees_more(one_CC: Tensor, other_CC: Tensor, *, errors: float) -> bool:
-    """Say whether prediction and label agree more often in one count than in the other, by so many standard errors."""
+def _agrees_more(one_CC: Tensor, other_CC: Tensor) -> bool:
+    """Say whether prediction and label agree more often in one count than in the other, beyond chance."""
     one, other = one_CC.sum().clamp(min=1), other_CC.sum().clamp(min=1)
     both_CC = one_CC + other_CC
     mean = (both_CC.diagonal().sum() + 1) / (both_CC.sum() + 2)
     error = (mean * (1 - mean) * (1 / one + 1 / other)).sqrt()
-    return bool(one_CC.diagonal().sum() / one - other_CC.diagonal().sum() / other > errors * error)
+    return bool(one_CC.diagonal().sum() / one - other_CC.diagonal().sum() / other > CHANCE * error)
 
 
 def _rank(logits_NC: Tensor) -> Tensor:

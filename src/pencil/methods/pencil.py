@@ -11,7 +11,7 @@ from pencil import losses
 from pencil.config import PhaseSettings, Schedule
 from pencil.errors import PencilError, did_you_mean
 from pencil.methods._contract import Method, TrainingView
-from pencil.methods._noise_model import FEW, clean_probability, fit_noise
+from pencil.methods._noise_model import FEW, clean_probability, fit_temperature, fit_transition
 from pencil.table import Fixed, GradientStep
 from pencil.table.initial import scale_for_classes
 from pencil.table.rules import log_distribution
@@ -110,9 +110,11 @@ class Pencil(Method):
         if held_out is not None:
             few = len(held_out[1]) < FEW
             trained_on = (view.predict().log(), view.columns["given"]) if few else None
-            transition, temperature = fit_noise(held_out, trained_on)
-            self.transition.copy_(transition)
-            self.temperature.copy_(temperature)
+            # A network that learns its own opinions would take its mistakes for noise: the first look counts, where
+            # labels enough are held out for one.
+            if few or view.phase_epoch == 0:
+                self.transition.copy_(fit_transition(held_out, trained_on))
+            self.temperature.copy_(fit_temperature(held_out, self.transition))
 
     def loss(self, batch: Batch) -> Terms:
         """The loss of each phase, times c: KL + a·L_o + β·H; the network's share is divided by c again."""

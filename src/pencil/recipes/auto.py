@@ -15,7 +15,7 @@ from pencil.recipes.facts import Facts
 EPOCHS = (20, 40, 20)
 RATE = 0.05
 LABEL_STEP = 2.5
-TEACHING = {"average_epochs": 1.0, "mixup": 1.0, "guard": True}
+TEACHING = {"average_epochs": 1.0, "guard": True}
 
 LEAST_DECAY = 5e-4
 BOUNDED = {"lq", "truncated_lq", "mae", "mse"}
@@ -52,7 +52,7 @@ def recipe(method: str, facts: Facts, epochs: tuple[int, int, int] = EPOCHS) -> 
         },
         "options": {
             "compatibility": "code",
-            # Mixed labels have two classes, which only the mass-covering divergence learns as such.
+            # The teacher moves the labels; the network learns them as it learned the given ones, by cross entropy.
             "classification": "classic",
             "anchor": 2.0,
             "entropy_weight": 0.0,
