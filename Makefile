@@ -4,7 +4,7 @@
 # make check     what every commit must pass: lint, types, import order, fast tests
 # make package   wheel and source archive in dist/, and their tests
 # make docs      the documentation as a site in site/, links checked, every code block run
-# make lowest    the fast tests with the lowest versions of all dependencies, in .venv-lowest
+# make lowest    the fast tests with the lowest versions of all dependencies and extras, in .venv-lowest
 # make torture   kills, full disks, damaged and hostile files, long runs; SEEDS="1 2 3" for three in a row
 # make audit     ask pip-audit whether a locked package has a known flaw
 # make clean     remove the environment, caches and built packages
@@ -66,16 +66,16 @@ docs: setup
 	@echo "docs: written to site/"
 	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto tests/docs
 
-# Tests of extras, of the browser and of packaging need more than the package itself asks for.
+# Tests of the browser, of packaging and of the site need more than this installs; the small hub that one test pushes to
+# speaks as today's clients do.
 lowest:
 	@$(PYTHON) -m venv .venv-lowest
 	@$(PYTHON) requirements/lowest.py > .venv-lowest/lowest.txt
 	@.venv-lowest/bin/pip install -qq --disable-pip-version-check -r .venv-lowest/lowest.txt pytest pytest-xdist hypothesis
 	@.venv-lowest/bin/pip install -qq --disable-pip-version-check --no-deps .
 	@OMP_NUM_THREADS=1 .venv-lowest/bin/python -m pytest -q -n auto --dist loadfile --no-loadscope-reorder -m "not slow and not gpu" \
-	  --ignore tests/integrations --ignore tests/data/test_hugging_face.py --ignore tests/review/test_browser.py \
-	  --ignore tests/test_package.py --ignore tests/docs --ignore tests/backbones/test_libraries.py \
-	  --ignore tests/export/test_cleanlab.py --ignore tests/export/test_hf_dataset.py --ignore tests/export/test_network.py
+	  --ignore tests/review/test_browser.py --ignore tests/test_package.py --ignore tests/docs \
+	  --deselect tests/export/test_hf_dataset.py::test_it_is_pushed_to_a_hub_as_it_stands
 
 # Apart from `make test`: at most twenty minutes on two cores.
 SEED ?= 0

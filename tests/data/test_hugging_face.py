@@ -88,10 +88,10 @@ def test_a_folder_is_read_by_name(load_data: Any, tmp_path: Path, saved: str, mo
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "hf-cache")
     source = pictures(4)
     if saved == "disk":
-        source.save_to_disk(tmp_path / "animals")
+        source.save_to_disk(str(tmp_path / "animals"))
     else:
         (tmp_path / "animals").mkdir()
-        source.to_parquet(tmp_path / "animals" / "train.parquet")
+        source.to_parquet(str(tmp_path / "animals" / "train.parquet"))
     found = load_data(f"hf:{tmp_path / 'animals'}", held_out=0.0)
     assert found.name == "animals" and found.class_names == ("cat", "dog")
     np.testing.assert_array_equal(found.train.inputs.read(np.arange(4)), PIXELS[:4])
@@ -157,7 +157,7 @@ def test_code_in_a_folder_is_not_run(tmp_path: Path) -> None:
     "content", [b"", b"[" * 100_000, b'{"_data_files": [{"filename": "../../x"}]}', b"\xff" * 5000]
 )
 def test_a_damaged_saved_folder_is_one_line(tmp_path: Path, file: str, content: bytes) -> None:
-    vectors().save_to_disk(tmp_path / "saved")
+    vectors().save_to_disk(str(tmp_path / "saved"))
     (tmp_path / "saved" / file).write_bytes(content)
     with pytest.raises(PencilError):
         read(Request(location=tmp_path / "saved", cache_dir=tmp_path / "cache"))

@@ -53,7 +53,7 @@ class _Handler(BaseHTTPRequestHandler):
             told = {"commitOid": COMMIT, "commitUrl": f"{self._address}{REPOSITORY}/commit/{COMMIT}", "hookOutput": ""}
             self._answer(told)
         else:
-            self._answer({"url": self._address, "name": "", "id": ""})
+            self._answer({"url": f"{self._address}{REPOSITORY}", "name": "", "id": ""})
 
     def _keep(self, key: str, value: dict[str, Any]) -> None:
         if key == "header":

@@ -36,7 +36,7 @@ def animals(count: int, seed: int = 0) -> datasets.Dataset:
 def hf_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run by the name of a saved DatasetDict; a person moved its example train/1 to the class "été"."""
     place = tmp_path_factory.mktemp("hf")
-    datasets.DatasetDict({"train": animals(36), "test": animals(9, 1)}).save_to_disk(place / "animals")
+    datasets.DatasetDict({"train": animals(36), "test": animals(9, 1)}).save_to_disk(str(place / "animals"))
     source = f"hf:{place / 'animals'}"
     result = pencil.fit(source, out=place / "run", settings=QUICK, epochs=(1, 1, 1), cache_dir=place / "cache")
     assert "last" in result.summary["test_accuracy"]
@@ -47,7 +47,7 @@ def hf_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_corrected_labels_stand_beside_the_given_ones(hf_run: Path, tmp_path: Path) -> None:
     assert export_run(hf_run, "hf_dataset", tmp_path / "out") == 36
-    found = datasets.load_from_disk(tmp_path / "out")
+    found = datasets.load_from_disk(str(tmp_path / "out"))
     train, test = found["train"], found["test"]
     assert train.features == test.features, "which push_to_hub asks for"
     assert train.features["corrected_label"].names == NAMES
@@ -60,7 +60,7 @@ def test_corrected_labels_stand_beside_the_given_ones(hf_run: Path, tmp_path: Pa
         if place != 1:
             assert row["corrected_label"] == (own["corrected"] if own["decision"] == "relabel" else own["given"])
     assert set(test["corrected_label"]) == {None} and test["label"][:] == animals(9, 1)["label"][:]
-    train.to_parquet(tmp_path / "train.parquet")
+    train.to_parquet(str(tmp_path / "train.parquet"))
     assert datasets.Dataset.from_parquet(str(tmp_path / "train.parquet"), cache_dir=tmp_path).features == train.features
 
 
@@ -76,7 +76,7 @@ def test_it_is_pushed_to_a_hub_as_it_stands(hf_run: Path, tmp_path: Path) -> Non
         command = [sys.executable, "-c", code]
         ended = subprocess.run(command, cwd=tmp_path, env=known, capture_output=True, text=True, timeout=300)
     assert ended.returncode == 0, ended.stderr
-    sent = datasets.load_from_disk(tmp_path / "out")
+    sent = datasets.load_from_disk(str(tmp_path / "out"))
     pushed = datasets.load_dataset(str(tmp_path / "hub"), cache_dir=tmp_path)
     assert pushed["train"].features["corrected_label"].names == NAMES
     for name in ("train", "test"):
@@ -105,16 +105,16 @@ def test_a_loaded_dataset_is_trained_on_and_gets_its_labels(tmp_path: Path) -> N
 
 def test_other_data_becomes_a_dataset(photo_run: Path, table_run: Path, array_run: Path, tmp_path: Path) -> None:
     export_run(photo_run, "hf_dataset", tmp_path / "photos")
-    photos = datasets.load_from_disk(tmp_path / "photos")
+    photos = datasets.load_from_disk(str(tmp_path / "photos"))
     assert len(photos) == 36 and photos[0]["corrected_label"] == 2 and photos[0]["label_source"] == "reviewed"
     assert photos.features["image"] == datasets.Image() and photos[0]["image"].size == (8, 8)
     export_run(array_run, "hf_dataset", tmp_path / "arrays")
     ids = read_run(array_run).labels["id"].to_pylist()
-    arrays = datasets.load_from_disk(tmp_path / "arrays")
+    arrays = datasets.load_from_disk(str(tmp_path / "arrays"))
     assert arrays["id"][:] == ids
     pixels = {np.asarray(row["image"]).tobytes() for row in arrays}
     assert pixels == {image.tobytes() for image in np.load(array_run.parent / "images.npz")["x"]}
     export_run(table_run, "hf_dataset", tmp_path / "table")
-    table: Any = datasets.load_from_disk(tmp_path / "table")
+    table: Any = datasets.load_from_disk(str(tmp_path / "table"))
     assert table.column_names[:3] == ["id", "size", "label"]
     assert [row["label"] for row in table if row["id"] == "5"] == [None]
