@@ -143,13 +143,15 @@ def compare(name: str, cell: Cell, asked: argparse.Namespace) -> dict[str, Any]:
 
 
 def opened(work: Path, cell: Cell, shared: dict[str, Any], asked: argparse.Namespace) -> Path:
-    """Return the folder of a cell's finished trainings; refuse one that was made with other settings."""
+    """Return the folder of a cell's finished trainings; refuse one that other settings or other code made."""
     kept = ("recipe", "held_out", "pencil_epochs")
-    settings = json.loads(json.dumps({**asdict(cell), **shared, **{key: getattr(asked, key) for key in kept}}))
+    commit = (environment({}) | _told_commit()).get("commit")
+    made = {**asdict(cell), **shared, **{key: getattr(asked, key) for key in kept}, "commit": commit}
+    settings = json.loads(json.dumps(made))
     work.mkdir(parents=True, exist_ok=True)
     path = work / "settings.json"
     if path.exists() and json.loads(path.read_text(encoding="utf-8")) != settings:
-        sys.exit(f"{work} holds trainings with other settings; remove it, or give another --work.")
+        sys.exit(f"{work} holds trainings with other settings or of another commit; remove it, or give another --work.")
     write_json(path, settings)
     return work
 
