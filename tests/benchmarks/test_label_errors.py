@@ -84,6 +84,9 @@ def test_a_cell_is_measured_goes_on_and_takes_more_lengths(
 
     with pytest.raises(SystemExit, match="other settings"):
         run(benchmark, cifar, "cifar10-human-aggre", "--recipe", "fast")
+    monkeypatch.setenv("PENCIL_COMMIT", "0" * 40)
+    with pytest.raises(SystemExit, match="another commit"):
+        run(benchmark, cifar, "cifar10-human-aggre")
 
 
 def test_every_cell_names_data_that_exists(benchmark: ModuleType, cifar: Path) -> None:

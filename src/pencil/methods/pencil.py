@@ -111,9 +111,11 @@ class Pencil(Method):
             few = len(held_out[1]) < FEW
             trained_on = (view.predict().log(), view.columns["given"]) if few else None
             # A network that learns its own opinions would take its mistakes for noise: the first look counts, where
-            # labels enough are held out for one.
+            # labels enough are held out for one, and elsewhere the mean of all looks so far.
             if few or view.phase_epoch == 0:
-                self.transition.copy_(fit_transition(held_out, trained_on))
+                self.transition.lerp_(
+                    fit_transition(held_out, trained_on).to(self.transition), 1 / (view.phase_epoch + 1)
+                )
             self.temperature.copy_(fit_temperature(held_out, self.transition))
 
     def loss(self, batch: Batch) -> Terms:
