@@ -1,6 +1,7 @@
 """A training that tests start as a process: python lightning_training.py OUT [--devices N] [--kill STEP] [--resume]"""
 
 import argparse
+import inspect
 import os
 import signal
 from pathlib import Path
@@ -74,7 +75,9 @@ def main(arguments=None):
         enable_model_summary=False,
     )
     module = Classifier(WithIndex(TensorDataset(x, noisy)))
-    trainer.fit(module, ckpt_path=asked.out / "last.ckpt" if asked.resume else None, weights_only=True)
+    # Lightning before 2.6 reads checkpoints as it likes.
+    safely = {"weights_only": True} if "weights_only" in inspect.signature(trainer.fit).parameters else {}
+    trainer.fit(module, ckpt_path=asked.out / "last.ckpt" if asked.resume else None, **safely)
     learned = {**pencil.table.state_dict(), **module.state_dict(), "truth": truth}
     torch.save(learned, asked.out / f"learned-{trainer.global_rank}.pt")
 
