@@ -145,7 +145,7 @@ def compare(name: str, cell: Cell, asked: argparse.Namespace) -> dict[str, Any]:
 def opened(work: Path, cell: Cell, shared: dict[str, Any], asked: argparse.Namespace) -> Path:
     """Return the folder of a cell's finished trainings; refuse one that other settings or other code made."""
     kept = ("recipe", "held_out", "pencil_epochs")
-    commit = (environment({}) | _told_commit()).get("commit")
+    commit = (environment() | _told_commit()).get("commit")
     made = {**asdict(cell), **shared, **{key: getattr(asked, key) for key in kept}, "commit": commit}
     settings = json.loads(json.dumps(made))
     work.mkdir(parents=True, exist_ok=True)
