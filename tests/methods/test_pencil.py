@@ -167,14 +167,20 @@ def test_mixed_examples_learn_mixed_labels() -> None:
     np.testing.assert_allclose(of_labels, D - softmax(made.teacher_logits.numpy()))
 
 
-def test_labels_move_towards_what_teacher_and_given_label_say_together() -> None:
-    method = pencil(classification="classic", entropy_weight=0.0, anchor=0.0, by_posterior=True).double()
-    noise = np.random.default_rng(2).dirichlet(np.ones(C), size=C)
+def test_an_anchor_holds_as_far_as_its_label_is_likely_right() -> None:
+    method = pencil(classification="classic", entropy_weight=0.0, anchor=2.0, by_clean_probability=True).double()
+    noise = 0.6 * np.eye(C) + 0.4 / C
     method.transition.copy_(torch.from_numpy(noise))
     method.temperature.fill_(2.0)
     made = taught("labels")
     of_logits, of_labels = gradients(method, made)
-    # P(true = j | input, given) ∝ f_j·T[j, given].
-    together = softmax(made.teacher_logits.numpy() / 2) * noise[:, GIVEN.argmax(-1)].T
-    np.testing.assert_allclose(of_labels, D - together / together.sum(-1, keepdims=True))
-    np.testing.assert_allclose(of_logits, F - D)
+    f = softmax(made.teacher_logits.numpy() / 2)
+    right = (GIVEN * f * np.diag(noise) / (f @ noise)).sum(-1, keepdims=True)
+    pull = softmax(D) - GIVEN
+    code = D * (pull - (D * pull).sum(-1, keepdims=True))
+    np.testing.assert_allclose(of_labels, D - f + 2 * right * code)
+    # The network learns from a label as far as it is likely right, or as the teacher has come to share it.
+    believed = np.maximum(right, (D * f).sum(-1, keepdims=True))
+    np.testing.assert_allclose(of_logits, believed * (F - D))
+    locked = replace(made, trusted=torch.ones(B, dtype=torch.bool))
+    np.testing.assert_allclose(gradients(method, locked)[0], F - D)

@@ -21,7 +21,7 @@ def test_a_contradicted_label_has_time_to_flip(examples: int, classes: int) -> N
     assert travelled > method.label_scale
     # a_i = anchor · P(right) < 2m: a sure network can flip a label that is not sure to be right.
     assert method.anchor <= 2
-    assert method.options.by_posterior
+    assert method.options.by_clean_probability
     assert method.loss_scale == 1, "weight decay means the same for any number of classes"
 
 

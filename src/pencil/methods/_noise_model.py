@@ -121,8 +121,8 @@ def _rank(logits_NC: Tensor) -> Tensor:
     return rank_N
 
 
-def posterior(logits_BC: Tensor, given_BC: Tensor, transition_CC: Tensor) -> Tensor:
-    """Return log P(true class | input, given label) by Bayes' rule, up to a constant; without a label, the input's."""
-    likely_BC = given_BC @ transition_CC.T
-    tiny = torch.finfo(likely_BC.dtype).tiny
-    return logits_BC.log_softmax(-1) + likely_BC.clamp(min=tiny).log()
+def clean_probability(logits_BC: Tensor, given_BC: Tensor, transition_CC: Tensor) -> Tensor:
+    """Return P(the given label is right | input, given label) by Bayes' rule; for a soft label, its mean."""
+    prior_BC = logits_BC.softmax(-1)
+    likely_BC = (prior_BC @ transition_CC).clamp(min=torch.finfo(prior_BC.dtype).tiny)
+    return (given_BC * prior_BC * transition_CC.diagonal() / likely_BC).sum(-1)

@@ -11,7 +11,7 @@ from pencil import losses
 from pencil.config import PhaseSettings, Schedule
 from pencil.errors import PencilError, did_you_mean
 from pencil.methods._contract import Method, TrainingView
-from pencil.methods._noise_model import FEW, fit_temperature, fit_transition, posterior
+from pencil.methods._noise_model import FEW, clean_probability, fit_temperature, fit_transition
 from pencil.table import Fixed, GradientStep
 from pencil.table.initial import scale_for_classes
 from pencil.table.rules import log_distribution
@@ -49,8 +49,8 @@ class Options:
     """Begin label learning with the weights of the epoch that had the lowest loss on the noisy held-out labels."""
     mix_tuning: bool = True
     """Mix examples in fine-tuning too, where teaching.mixup mixes them."""
-    by_posterior: bool = False
-    """Move labels towards P(true class | input, given label), by the noise that held-out labels show."""
+    by_clean_probability: bool = False
+    """Anchor each label by the probability that it is right, and learn from it as far as it is believed."""
 
 
 class Pencil(Method):
@@ -75,9 +75,9 @@ class Pencil(Method):
         self.label_step = _label_step(o, num_classes)
         self.loss_scale = 1 / num_classes if o.divide_by_classes else 1.0
         self.keeps_best = "loss" if o.from_best else ""
-        asked = o.by_posterior
-        # Where no held-out labels tell of the noise, it is as likely as not that a label was drawn at random.
-        uninformed = torch.eye(num_classes) / 2 + 1 / (2 * num_classes)
+        asked = o.by_clean_probability
+        # Until something is known of the noise, a label says no more than the network has already learned from it.
+        uninformed = torch.full((num_classes, num_classes), 1 / num_classes)
         self.register_buffer("transition", uninformed if asked else None)
         self.register_buffer("temperature", torch.ones(()) if asked else None)
         self.transition: Tensor | None
@@ -123,32 +123,44 @@ class Pencil(Method):
         if batch.phase == "backbone":
             target_BC = losses.mix(batch.given, batch.partner_share)
             return Terms({"cross_entropy": losses.cross_entropy(batch.logits, target_BC)}, rows=batch.labelled)
+        batch, clean_B = self._weigh(batch)
         parts = {}
         # Fine-tuning has no other loss to live on.
         if batch.phase == "tuning" or self.options.classification != "none":
-            parts["classification"] = self._classification(batch)
+            parts["classification"] = self._classification(batch, clean_B)
         if batch.phase == "labels":
             pull = self.compatibility(batch.label_logits, batch.given)
-            parts["compatibility"] = self.anchor * batch.anchor * pull
+            parts["compatibility"] = self.anchor * batch.anchor * pull * (1 if clean_B is None else clean_B)
             parts["entropy"] = self.options.entropy_weight * losses.entropy(batch.logits)
             if batch.teacher_logits is not None:
-                parts["teacher"] = losses.classification(self._lesson(batch.teacher_logits, batch.given), batch.label_logits)
+                parts["teacher"] = losses.classification(batch.teacher_logits, batch.label_logits)
         return Terms(parts, scale=self.loss_scale)
 
-    def _classification(self, batch: Batch) -> Tensor:
+    def _classification(self, batch: Batch, clean_B: Tensor | None) -> Tensor:
         """Without a teacher one loss moves network and labels; with one this is the network's alone."""
         if batch.teacher_logits is None and batch.partner_share is None:
             cost_B: Tensor = self.classification(batch.logits, batch.label_logits)
             return cost_B
-        target_BC = losses.mix(batch.label_logits.detach().softmax(-1), batch.partner_share)
+        label_BC = batch.label_logits.detach().softmax(-1)
+        believed_B = torch.ones_like(label_BC[:, 0])
+        if clean_B is not None and batch.teacher_logits is not None:
+            # A label counts as far as it is likely right as given, or the teacher has come to share it.
+            believed_B = torch.maximum(clean_B, (label_BC * batch.teacher_logits.softmax(-1)).sum(-1))
+        weight_B = losses.mix(believed_B, batch.partner_share)
+        target_BC = losses.mix(believed_B.unsqueeze(-1) * label_BC, batch.partner_share)
+        target_BC = target_BC / weight_B.clamp(min=1e-6).unsqueeze(-1)
         cost_B = self.classification(batch.logits, log_distribution(target_BC))
-        return cost_B
+        return weight_B * cost_B
 
-    def _lesson(self, teacher_BC: Tensor, given_BC: Tensor) -> Tensor:
-        """Return what labels move towards: the teacher's outputs, or what they and the given labels say together."""
-        if self.transition is None or self.temperature is None:
-            return teacher_BC
-        return posterior(teacher_BC / self.temperature, given_BC, self.transition)
+    def _weigh(self, batch: Batch) -> tuple[Batch, Tensor | None]:
+        """Return the batch with the teacher's outputs as sure as they deserve, and P(the given label is right)."""
+        if self.transition is None or self.temperature is None or batch.teacher_logits is None:
+            return batch, None
+        teacher_BC = batch.teacher_logits / self.temperature
+        clean_B = clean_probability(teacher_BC, batch.given, self.transition)
+        if batch.trusted is not None:
+            clean_B = clean_B.masked_fill(batch.trusted, 1)
+        return replace(batch, teacher_logits=teacher_BC), clean_B
 
 
 METHOD = Pencil

@@ -1,10 +1,10 @@
 """The default: settings that need no knowledge of the noise and mean the same on any data.
 
-Everything is scale-free: the label step η does not depend on batch size or class count, and the network's loss is not
-divided by the number of classes. Nothing is known of the noise: which classes are taken for which is estimated on the
-noisy held-out labels, and each label moves towards what it and the averaged network say together by Bayes' rule. A
-label that both contradict flips after about K/(2η) = 2 epochs, before the network can learn it by heart; η falls to
-zero over the phase, so that late mistakes do less and less.
+Everything is scale-free: the label step η and the anchor a do not depend on batch size or class count, and the
+network's loss is not divided by the number of classes. Nothing is known of the noise: how likely each label is right
+is estimated on the noisy held-out labels, and a_i = 2·P(right) lets a label flip to class j where the averaged
+network believes j more than the given class by more than P(right). It then flips after about K/(2η) = 2 epochs,
+before the network can learn it by heart; η falls to zero over the phase, so that late mistakes do less and less.
 """
 
 import math
@@ -54,14 +54,13 @@ def recipe(method: str, facts: Facts, epochs: tuple[int, int, int] = EPOCHS) -> 
             "compatibility": "code",
             # The teacher moves the labels; the network learns them as it learned the given ones, by cross entropy.
             "classification": "classic",
-            # What a given label weighs is in the posterior already.
-            "anchor": 0.0,
+            "anchor": 2.0,
             "entropy_weight": 0.0,
             "label_step": f"{LABEL_STEP} -> 0",
             "init_scale": 0.0,
             "divide_by_classes": False,
             "from_best": True,
-            "by_posterior": True,
+            "by_clean_probability": True,
             # By then labels are as right as they get: the network may learn them as sharply as plain training would.
             "mix_tuning": False,
         },
