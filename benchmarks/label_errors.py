@@ -138,14 +138,14 @@ def compare(name: str, cell: Cell, asked: argparse.Namespace) -> dict[str, Any]:
         "cleanlab_by_epochs": {str(rival["epochs"]): rival["f1"] for rival in rivals},
         "processes_at_once": asked.at_once,
         "load_average": round(os.getloadavg()[0], 1),
-        "environment": environment({"device": device}) | _told_commit(),
+        "environment": environment({"device": device}),
     }
 
 
 def opened(work: Path, cell: Cell, shared: dict[str, Any], asked: argparse.Namespace) -> Path:
     """Return the folder of a cell's finished trainings; refuse one that other settings or other code made."""
     kept = ("recipe", "held_out", "pencil_epochs")
-    commit = (environment() | _told_commit()).get("commit")
+    commit = environment().get("commit")
     made = {**asdict(cell), **shared, **{key: getattr(asked, key) for key in kept}, "commit": commit}
     settings = json.loads(json.dumps(made))
     work.mkdir(parents=True, exist_ok=True)
@@ -154,11 +154,6 @@ def opened(work: Path, cell: Cell, shared: dict[str, Any], asked: argparse.Names
         sys.exit(f"{work} holds trainings with other settings or of another commit; remove it, or give another --work.")
     write_json(path, settings)
     return work
-
-
-def _told_commit() -> dict[str, str]:
-    told = os.environ.get("PENCIL_COMMIT")
-    return {"commit": told} if told else {}
 
 
 def show(record: dict[str, Any]) -> None:

@@ -51,3 +51,8 @@ def test_the_commit_is_that_of_the_checkout_that_tracks_the_file(
     assert checkout_commit(file) == git(tmp_path, "rev-parse", "HEAD")
     monkeypatch.setenv("PATH", "")
     assert checkout_commit(file) is None
+
+
+def test_a_copy_without_its_repository_can_be_told_its_commit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PENCIL_COMMIT", "a" * 40)
+    assert environment()["commit"] == "a" * 40

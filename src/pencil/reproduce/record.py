@@ -1,7 +1,6 @@
 """Records: a finished run in one small JSON file that says all about itself."""
 
 import json
-import os
 import re
 import shlex
 from collections.abc import Iterator, Mapping
@@ -27,7 +26,6 @@ def write_record(trial: Trial, out: Path, reference: Path, *, series: bool) -> P
     """Write the record of a finished run; with its curves over the epochs where a figure needs them."""
     run = read_run(trial.folder(out))
     record = {**run.result, **_description(trial, read_toml(run.folder.config))}
-    record["environment"] = _with_commit(run.result["environment"])
     if series:
         record["series"] = {key: [_rounded(epoch.get(key)) for epoch in run.history] for key in SERIES}
     path = trial.record(reference)
@@ -104,12 +102,6 @@ def is_recorded(trial: Trial, reference: Path) -> bool:
             f"replace it with --force."
         )
     return True
-
-
-def _with_commit(environment: Mapping[str, Any]) -> Record:
-    """Name the commit where the code was copied to a machine without its repository."""
-    told = os.environ.get("PENCIL_COMMIT")
-    return {**({"commit": told} if told else {}), **environment}
 
 
 def _rounded(value: float | None) -> float | None:

@@ -20,7 +20,8 @@ def environment(extra: Mapping[str, Any] | None = None) -> dict[str, Any]:
         "pencil": pencil_version(),
     }
     facts |= {name: found for name in _PACKAGES if (found := _version(name)) is not None}
-    if (commit := checkout_commit(Path(__file__))) is not None:
+    # Where the code was copied to a machine without its repository, the variable says which commit it is.
+    if (commit := os.environ.get("PENCIL_COMMIT") or checkout_commit(Path(__file__))) is not None:
         facts["commit"] = commit
     return facts | dict(extra or {})
 
