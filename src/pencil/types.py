@@ -78,7 +78,14 @@ class Phase:
     """Start from newly initialised weights and empty momentum."""
     from_best: bool = False
     """Start from the weights of the best epoch so far, by the noisy held-out labels."""
+    patience: int = 0
+    """Leave the phase after so many epochs in which the loss on the held-out labels did not fall; 0: never early."""
     mixed: bool = True
     """Whether examples are mixed in this phase, where they are mixed at all."""
     track_predictions: bool = False
     """Average each example's prediction over this phase, as evidence for label quality."""
+
+    @property
+    def usual(self) -> int:
+        """Epochs that it comes to as a rule: a third of those it may take, where it can be left early."""
+        return round(self.epochs / 3) if self.patience else self.epochs

@@ -19,6 +19,7 @@ from pencil.engine.evaluate import Evaluator
 from pencil.methods import Method
 from pencil.runtime import PRECISIONS
 from pencil.table import ExampleTable
+from pencil.types import Phase
 
 CPU = torch.device("cpu")
 
@@ -70,12 +71,16 @@ class Tape:
     saved: list[tuple[dict[str, NDArray[Any]], dict[str, Any]]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     phase_ends: list[bool] = field(default_factory=list)
+    lengths: list[list[int]] = field(default_factory=list)
 
     def stepped(self, epoch: int, step: int, steps: int) -> None:
         self.steps += 1
 
     def epoch_done(self, record: dict[str, Any]) -> None:
         self.records.append({k: v for k, v in record.items() if k not in ("seconds", "images_per_second")})
+
+    def replanned(self, phases: tuple[Phase, ...]) -> None:
+        self.lengths.append([phase.epochs for phase in phases])
 
     def checkpoint_due(self, *, phase_end: bool) -> bool:
         self.phase_ends.append(phase_end)

@@ -35,8 +35,8 @@ def test_every_recipe_is_complete_for_every_method(recipe: str, method: str) -> 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_by_default_every_method_has_the_same_epochs(method: str) -> None:
-    settings = resolve("auto", method)
-    assert sum(phase.epochs for phase in settings.phases.values()) == 80
+    _, made = phases("auto", method)
+    assert sum(phase.usual for phase in made) == 80
 
 
 @pytest.mark.parametrize("method", ["forward", "backward", "forward_estimated"])

@@ -41,7 +41,8 @@ def test_a_run_takes_its_budget_at_the_measured_pace(tmp_path: Path, monkeypatch
     assert Counter(record["phase"] for record in result.history) == {"backbone": 2, "labels": 4, "tuning": 2}
     planned = plan((X, Y), QUICK)
     machine = choose_machine(planned.settings.hardware)
-    assert sum(budget.lengths_for(planned, machine, 1e6)) == budget.MOST * planned.epochs, "not for ever"
+    usual = sum(phase.usual for phase in planned.phases)
+    assert sum(budget.lengths_for(planned, machine, 1e6)) == budget.MOST * usual < budget.MOST * planned.epochs
 
 
 def test_too_little_time_says_how_little(tmp_path: Path) -> None:

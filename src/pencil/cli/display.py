@@ -43,8 +43,12 @@ class Shown:
         self.record: dict[str, Any] = {}
 
     def started(self, phases: Sequence[Phase], epoch: int) -> None:
+        self.clock = Clock(0, done=epoch)
+        self.replanned(phases)
+
+    def replanned(self, phases: Sequence[Phase]) -> None:
         self.phases = [phase for phase in phases if phase.epochs]
-        self.clock = Clock(sum(phase.epochs for phase in phases), done=epoch)
+        self.clock.total = sum(phase.epochs for phase in phases)
 
     def stepped(self, epoch: int, step: int, steps: int) -> None:
         self.clock.stepped(step, steps)

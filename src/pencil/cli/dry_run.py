@@ -61,7 +61,9 @@ def _facts(prepared: Any, device: str) -> dict[str, Any]:
         "backbone": settings.backbone,
         "parameters": parameters,
         "batch_size": settings.optimizer.batch_size,
-        "phases": [{"name": p.name, "epochs": p.epochs, "lr": str(p.lr)} for p in prepared.phases],
+        "phases": [
+            {"name": p.name, "epochs": p.epochs, "lr": str(p.lr), "patience": p.patience} for p in prepared.phases
+        ],
         "device": device,
     }
 
@@ -77,7 +79,8 @@ def _print(facts: dict[str, Any], warnings: Sequence[str]) -> None:
     told = f" * (told {facts['extra_information']})" if facts["extra_information"] else ""
     typer.echo(f"method     {facts['method']}{told}, recipe {facts['recipe']}, batches of {facts['batch_size']}")
     for number, phase in enumerate(facts["phases"], start=1):
-        typer.echo(f"phase {number}    {phase['name']}: {phase['epochs']} epochs, learning rate {phase['lr']}")
+        most = "at most " if phase["patience"] else ""
+        typer.echo(f"phase {number}    {phase['name']}: {most}{phase['epochs']} epochs, learning rate {phase['lr']}")
     typer.echo(f"device     {facts['device']}")
     for warning in warnings:
         typer.echo(f"warning    {warning}")

@@ -79,6 +79,8 @@ class PhaseSettings:
 
     epochs: int
     lr: Schedule
+    patience: int = 0
+    """Leave the phase after so many epochs in which the loss on the held-out labels did not fall; 0: never early."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,3 +149,5 @@ class Settings:
         for name, phase in self.phases.items():
             if phase.epochs < 0:
                 raise PencilError(f"phases.{name}.epochs is {phase.epochs}; give 0 or more.")
+            if phase.patience < 0:
+                raise PencilError(f"phases.{name}.patience is {phase.patience}; give 0 or more.")

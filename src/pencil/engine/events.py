@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pencil.types import Phase
+
 EpochRecord = dict[str, Any]
 
 
@@ -16,6 +18,9 @@ class Listener:
 
     def epoch_done(self, record: EpochRecord) -> None:
         """An epoch is complete and measured."""
+
+    def replanned(self, phases: tuple[Phase, ...]) -> None:
+        """A phase ended before its time."""
 
     def checkpoint_due(self, *, phase_end: bool) -> bool:
         """Say whether a checkpoint should be written now, at the end of an epoch."""

@@ -1,8 +1,8 @@
 """The loop: phases of epochs of steps, measured at each epoch's end, stoppable and resumable anywhere."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from pencil.engine.evaluate import Evaluator
 from pencil.engine.events import EpochRecord, Listener, Stopped
 from pencil.engine.feed import Feed
 from pencil.engine.guard import went_back
+from pencil.engine.patience import Patience
 from pencil.engine.record import measured, rates, refuse_nonfinite
 from pencil.engine.share import average_buffers, own_batches, unite
 from pencil.engine.state import State
@@ -35,6 +36,7 @@ class Engine:
 
     state: State
     phases: tuple[Phase, ...]
+    """With the lengths that are planned, or real where a phase was left early."""
     feed: Feed
     prepare: Prepare
     precision: Precision
@@ -51,6 +53,8 @@ class Engine:
     """Epochs completed."""
     seconds: float = 0.0
     """Training time of this and earlier sittings."""
+    patience: Patience = field(default_factory=Patience)
+    """With the phase that is running."""
     steppers: Steppers = field(init=False)
 
     def __post_init__(self) -> None:
@@ -59,21 +63,23 @@ class Engine:
 
     def train(self, listener: Listener) -> None:
         """Run from where the state is to the end."""
-        for phase, phase_epoch in self._remaining():
+        while (number := self._phase_number()) is not None:
+            phase_epoch = self.epoch - sum(phase.epochs for phase in self.phases[:number])
             middle = int(self.state.clock.step.item()) > 0
             if phase_epoch == 0 and not middle:
-                self._enter(phase)
-            self._run_epoch(phase, phase_epoch, listener)
-            if self.processes.leader_says(listener.checkpoint_due(phase_end=phase_epoch + 1 == phase.epochs)):
+                self._enter(self.phases[number])
+            self._run_epoch(number, phase_epoch, listener)
+            if self.processes.leader_says(listener.checkpoint_due(phase_end=self._phase_number() != number)):
                 self.save(listener)
 
-    def _remaining(self) -> Iterator[tuple[Phase, int]]:
-        first = 0
-        for phase in self.phases:
-            for phase_epoch in range(phase.epochs):
-                if first + phase_epoch >= self.epoch:
-                    yield phase, phase_epoch
-            first += phase.epochs
+    def _phase_number(self) -> int | None:
+        """Return which phase the next epoch belongs to; None after the last."""
+        end = 0
+        for number, phase in enumerate(self.phases):
+            end += phase.epochs
+            if self.epoch < end:
+                return number
+        return None
 
     def meta(self) -> dict[str, Any]:
         """Return what a checkpoint needs besides tensors."""
@@ -82,6 +88,9 @@ class Engine:
             "seconds": self.seconds,
             "threads": torch.get_num_threads(),
             "micro_batch": self.state.micro_batch,
+            "lengths": [phase.epochs for phase in self.phases],
+            "lowest_loss": self.patience.lowest,
+            "stale_epochs": self.patience.stale,
         }
 
     def restore(self, arrays: Mapping[str, NDArray[np.generic]], meta: Mapping[str, Any]) -> None:
@@ -91,8 +100,13 @@ class Engine:
             self.state.meters.reset()
         self.epoch, self.seconds = int(meta["epoch"]), float(meta["seconds"])
         self.state.micro_batch = int(meta.get("micro_batch", 0))
+        lengths = meta.get("lengths", [phase.epochs for phase in self.phases])
+        self.phases = tuple(replace(phase, epochs=int(n)) for phase, n in zip(self.phases, lengths, strict=True))
+        lowest = meta.get("lowest_loss")
+        self.patience = Patience(None if lowest is None else float(lowest), int(meta.get("stale_epochs", 0)))
 
     def _enter(self, phase: Phase) -> None:
+        self.patience = Patience()
         phase.rule.prepare(self.state.table)
         if phase.from_best:
             self.state.return_to_best()
@@ -102,19 +116,20 @@ class Engine:
             self.state.renew_network(self.new_network().state_dict())
         self.state.method.before_phase(View(self, 0), phase)
 
-    def _run_epoch(self, phase: Phase, phase_epoch: int, listener: Listener) -> None:
+    def _run_epoch(self, number: int, phase_epoch: int, listener: Listener) -> None:
         started = time.perf_counter()
+        phase = self.phases[number]
         batches = self._begin_epoch(phase, phase_epoch)
         first = int(self.state.clock.step.item())
         self.feed.start_epoch(batches[first:])
         self.state.table.start_epoch(batches[first:], moves=phase.rule.moves)
-        for number in range(first, len(batches)):
+        for step in range(first, len(batches)):
             self.feed.stage()
             self.state.table.stage()
-            self._step(phase, len(batches[number]), listener)
+            self._step(phase, len(batches[step]), listener)
             self.state.table.collect()
-            listener.stepped(self.epoch, number + 1, len(batches))
-            if number + 1 < len(batches) and self._stopping(listener, number):
+            listener.stepped(self.epoch, step + 1, len(batches))
+            if step + 1 < len(batches) and self._stopping(listener, step):
                 self.seconds += time.perf_counter() - started
                 unite(self.state, self.processes)
                 self._stop(listener)
@@ -129,6 +144,7 @@ class Engine:
         self.epoch += 1
         self.state.clock.step.zero_()
         self.state.clock.position.zero_()
+        self._leave_early(number, phase_epoch, record, listener)
         examples = min(len(self.state.table), (len(batches) - first) * self.batch_size)
         record |= {"seconds": round(elapsed, 4), "images_per_second": round(examples / elapsed, 1)}
         listener.epoch_done(record)
@@ -137,9 +153,21 @@ class Engine:
         if self.processes.any(listener.stop_requested()):
             self._stop(listener)
 
-    def _stopping(self, listener: Listener, number: int) -> bool:
+    def _leave_early(self, number: int, phase_epoch: int, record: EpochRecord, listener: Listener) -> None:
+        """End a phase here where its patience has worn out."""
+        phase, done = self.phases[number], phase_epoch + 1
+        if not self.processes.leader_says(self.patience.wears_out(record, phase.patience)) or done == phase.epochs:
+            return
+        self.phases = (*self.phases[:number], replace(phase, epochs=done), *self.phases[number + 1 :])
+        listener.note(
+            f"phase {phase.name} ends after {done} epochs: the loss on the held-out labels has not fallen for"
+            f" {phase.patience}."
+        )
+        listener.replanned(self.phases)
+
+    def _stopping(self, listener: Listener, step: int) -> bool:
         """Ask whether to stop; processes agree on it, rarely on GPUs, where asking makes the host wait."""
-        if self.processes.count > 1 and self.state.device.type != "cpu" and number % STOP_CHECK:
+        if self.processes.count > 1 and self.state.device.type != "cpu" and step % STOP_CHECK:
             return False
         return self.processes.any(listener.stop_requested())
 

@@ -15,10 +15,13 @@ class Lines(Listener):
     """Keeps the records of all epochs; prints one line a phase and every few seconds (1) or one an epoch (2)."""
 
     def __init__(self, phases: Sequence[Phase], verbose: int) -> None:
-        self.phases = {phase.name: phase.epochs for phase in phases}
+        self.replanned(phases)
         self.verbose = verbose
         self.history: list[EpochRecord] = []
         self.last = time.monotonic()
+
+    def replanned(self, phases: Sequence[Phase]) -> None:
+        self.phases = {phase.name: phase.epochs for phase in phases}
 
     def epoch_done(self, record: EpochRecord) -> None:
         self.history.append(record)

@@ -69,7 +69,7 @@ def _plan(dataset: Dataset, asked: Document, epochs: int | Sequence[int] | None)
     if epochs < 1:
         raise PencilError(f"epochs is {epochs}; give at least 1, or one number for each phase.")
     usual = plan(dataset, asked)
-    lengths = shared(int(epochs), [phase.epochs for phase in usual.phases])
+    lengths = shared(int(epochs), [phase.usual for phase in usual.phases])
     return plan(dataset, merge(_steps(usual, lengths), asked), epochs=lengths)
 
 

@@ -33,6 +33,9 @@ OPTIONS = {
 }
 """The method's options where none are given: those of the recipe "auto" need an engine that averages and mixes."""
 
+LONGEST = 40
+"""Epochs of a phase where none are given: nobody watches held-out labels here and leaves a phase in time."""
+
 
 @dataclass(frozen=True, eq=False)
 class _Pending:
@@ -217,7 +220,7 @@ def _recipe(num_examples: int, num_classes: int) -> dict[str, Any]:
 
 
 def _phases(method: methods.Method, usual: Mapping[str, Any], epochs: Sequence[int] | None) -> tuple[Phase, ...]:
-    lengths = [phase["epochs"] for phase in usual.values()] if epochs is None else list(epochs)
+    lengths = [min(phase["epochs"], LONGEST) for phase in usual.values()] if epochs is None else list(epochs)
     if len(lengths) != len(usual) or min(lengths) < 0:
         raise PencilError(f"epochs is {lengths}; give one number, 0 or more, for each phase: {', '.join(usual)}.")
     rates = [Schedule.parse(phase["lr"]) for phase in usual.values()]

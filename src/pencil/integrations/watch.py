@@ -70,6 +70,10 @@ class Watched:
         """Hand on."""
         self.progress.stepped(epoch, step, steps)
 
+    def replanned(self, phases: Sequence[Phase]) -> None:
+        """Hand on."""
+        self.progress.replanned(phases)
+
     def epoch_done(self, record: EpochRecord) -> None:
         """Log an epoch."""
         self._log(record, self.names)

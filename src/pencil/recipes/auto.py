@@ -12,7 +12,11 @@ from typing import Any
 
 from pencil.recipes.facts import Facts
 
-EPOCHS = (20, 40, 20)
+EPOCHS = (60, 40, 20)
+"""At most, for the first phase."""
+PATIENCE = 8
+USUAL = 80
+"""What the three phases usually come to, and what other methods get."""
 RATE = 0.05
 LABEL_STEP = 2.5
 TEACHING = {"average_epochs": 1.0, "guard": True}
@@ -42,11 +46,12 @@ def recipe(method: str, facts: Facts, epochs: tuple[int, int, int] = EPOCHS) -> 
         }
     }
     if method != "pencil":
-        return settings | _other(method, facts.phase_names, sum(epochs))
+        return settings | _other(method, facts.phase_names, min(sum(epochs), USUAL))
     return settings | {
         "teaching": TEACHING,
         "phases": {
-            "backbone": {"epochs": epochs[0], "lr": str(RATE)},
+            # Label learning begins with the best of these epochs.
+            "backbone": {"epochs": epochs[0], "lr": str(RATE), "patience": PATIENCE},
             "labels": {"epochs": epochs[1], "lr": str(RATE)},
             "tuning": {"epochs": epochs[2], "lr": f"{RATE} ~> 0"},
         },

@@ -19,6 +19,8 @@ def recipe(method: str, facts: Facts) -> dict[str, Any]:
     """Return the settings for a method on data of this size."""
     settings = auto.recipe(method, facts, epochs=EPOCHS)
     batch = settings["optimizer"]["batch_size"]
+    for phase in settings["phases"].values():
+        phase.pop("patience", None)
     if facts.num_examples >= 40 * LARGEST_BATCH:
         settings["optimizer"] |= {"batch_size": LARGEST_BATCH, "nesterov": True}
         rate = auto.RATE * LARGEST_BATCH / batch

@@ -3,7 +3,7 @@
 import json
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ SHOWN = ("data.source", "data.root", "data.noise", "method", "recipe", "backbone
 def write_record(trial: Trial, out: Path, reference: Path, *, series: bool) -> Path:
     """Write the record of a finished run; with its curves over the epochs where a figure needs them."""
     run = read_run(trial.folder(out))
-    record = {**run.result, **_description(trial, read_toml(run.folder.config))}
+    record = {**run.result, **_description(trial, read_toml(run.folder.config), run.history)}
     if series:
         record["series"] = {key: [_rounded(epoch.get(key)) for epoch in run.history] for key in SERIES}
     path = trial.record(reference)
@@ -34,10 +34,10 @@ def write_record(trial: Trial, out: Path, reference: Path, *, series: bool) -> P
     return path
 
 
-def _description(trial: Trial, config: Mapping[str, Any]) -> Record:
+def _description(trial: Trial, config: Mapping[str, Any], history: Sequence[Mapping[str, Any]]) -> Record:
     """What the record says beyond result.json; lengths and names are those that the run itself resolved."""
     # The folder of a user's own method means nothing on another machine: its file's name is kept.
-    phases = {name: int(phase["epochs"]) for name, phase in config["phases"].items()}
+    phases = {name: sum(epoch["phase"] == name for epoch in history) for name in config["phases"]}
     return {
         "study": trial.study.name,
         "cell": trial.cell.name,

@@ -18,8 +18,8 @@ def lengths_for(plan: Plan, machine: Machine, seconds: float) -> list[int]:
         raise PencilError(f"the budget is {seconds:g} seconds; give more than 0.")
     if machine.processes.count > 1:
         raise PencilError("--budget is for one process; give several the lengths of their phases with --epochs.")
-    usual = [phase.epochs for phase in plan.phases]
-    total = int(seconds / (estimate_seconds(plan, machine) / max(sum(usual), 1)))
+    usual = [phase.usual for phase in plan.phases]
+    total = int(seconds / (estimate_seconds(plan, machine) / max(plan.epochs, 1)))
     if total < len(usual):
         raise PencilError(
             f"{seconds:g} seconds are enough for {total} epochs on this machine, and the {len(usual)} phases need at"

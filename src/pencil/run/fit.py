@@ -172,7 +172,7 @@ def _train(
         engine.save(session)
     if leads:
         folder.set_state("running")
-    progress.started(prepared.phases, engine.epoch)
+    progress.started(engine.phases, engine.epoch)
     with session.listening():
         try:
             engine.train(session)

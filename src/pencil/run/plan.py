@@ -157,7 +157,8 @@ def _with_epochs(document: Document, epochs: Sequence[int], kind: type[Method]) 
         was = {"epochs": count, "lr": "0.1", **document.get("phases", {}).get(name, {})}
         # A phase left out keeps its schedule as it was: nothing can be squeezed into no epochs.
         factor = count / was["epochs"] if was["epochs"] and count else 1.0
-        phases[name] = {"epochs": count, "lr": str(Schedule.parse(was["lr"]).stretched(factor))}
+        # Who says how long means just so long.
+        phases[name] = {"epochs": count, "lr": str(Schedule.parse(was["lr"]).stretched(factor)), "patience": 0}
         for option in kind.phase_schedules.get(name, ()):
             if document.get("options", {}).get(option) is not None:
                 options[option] = str(Schedule.parse(document["options"][option]).stretched(factor))

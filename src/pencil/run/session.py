@@ -34,6 +34,9 @@ class Progress(Protocol):
     def epoch_done(self, record: EpochRecord) -> None:
         """An epoch is complete."""
 
+    def replanned(self, phases: Sequence[Phase]) -> None:
+        """A phase ended before its time."""
+
     def note(self, line: str) -> None:
         """A line for the log."""
 
@@ -48,6 +51,9 @@ class Silent:
         """Shows nothing."""
 
     def epoch_done(self, record: EpochRecord) -> None:
+        """Shows nothing."""
+
+    def replanned(self, phases: Sequence[Phase]) -> None:
         """Shows nothing."""
 
     def note(self, line: str) -> None:
@@ -84,6 +90,9 @@ class Session(Listener):
             self.history.append(record)
         self.progress.epoch_done(record)
         self._report_lost(lost_classes(record))
+
+    def replanned(self, phases: Sequence[Phase]) -> None:
+        self.progress.replanned(phases)
 
     def _report_lost(self, lost: frozenset[int]) -> None:
         """Say which classes have just lost their last example, once each time it happens."""

@@ -1,0 +1,75 @@
+"""A phase that has learned what it can is left early; the epochs after it follow on, also over a stop."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from pencil import methods
+from pencil.data import ArrayInputs
+from pencil.engine import Watched
+from pencil.engine.evaluate import Evaluator
+from pencil.engine.patience import Patience
+from pencil.runtime import PRECISIONS
+
+N, BATCH, STEPS, PATIENCE = 64, 16, 4, 2
+PHASES = {"backbone": (30, "0.3"), "labels": (2, "0.1 ~> 0.01"), "tuning": (1, "0.1")}
+
+
+def test_it_wears_out_after_so_many_epochs_without_a_lower_loss() -> None:
+    patience, losses = Patience(), [3.0, 2.0, 2.0, 2.5, 1.9, 1.9, 1.95, 2.0]
+    assert [patience.wears_out({"held_out_loss": loss}, 3) for loss in losses] == [False] * 7 + [True]
+    assert not any(Patience().wears_out({"held_out_loss": loss}, 0) for loss in losses)
+    assert not any(Patience().wears_out({}, 1) for _ in losses)
+
+
+@pytest.fixture
+def build(digits: Any, engine_of: Any, networks: Any) -> Any:
+    def make(*, watched: bool = True) -> Any:
+        method = methods.create("pencil", {"anchor": 0.5, "label_step": "2 -> 0", "from_best": True}, 10)
+        data = digits(2 * N, images=True, noise=0.6)
+        seen = replace(data, x=data.x[:N], given=data.given[:N], clean=data.clean[:N])
+        engine = engine_of(seen, method, PHASES, networks["forgetful"], batch=BATCH)
+        engine.phases = (replace(engine.phases[0], patience=PATIENCE), *engine.phases[1:])
+        if watched:
+            cpu = torch.device("cpu")
+            inputs = Evaluator(ArrayInputs(data.x[N:]), engine.prepare, PRECISIONS["32-true"], cpu, resident=True)
+            engine.watched = {"held_out": Watched(inputs, torch.from_numpy(data.given[N:]))}
+        return engine
+
+    return make
+
+
+def test_a_phase_is_left_when_the_held_out_loss_no_longer_falls(build: Any, train: Any) -> None:
+    engine = build()
+    tape = train(engine)
+    first = [record for record in tape.records if record["phase"] == "backbone"]
+    losses = [record["held_out_loss"] for record in first]
+    assert len(first) < 30 and losses.index(min(losses)) == len(first) - 1 - PATIENCE
+    assert [record["epoch"] for record in tape.records] == list(range(len(first) + 3)), "without a gap"
+    assert [record["phase_epoch"] for record in tape.records[-3:]] == [0, 1, 0]
+    assert tape.lengths == [[len(first), 2, 1]]
+    assert tape.phase_ends == [False] * (len(first) - 1) + [True, False, True, True]
+    assert f"phase backbone ends after {len(first)} epochs" in tape.notes[0]
+
+
+def test_without_held_out_labels_a_phase_has_its_length(build: Any, train: Any) -> None:
+    assert len(train(build(watched=False)).records) == 33
+
+
+def test_a_run_that_stops_around_the_early_end_is_an_unbroken_one(build: Any, train: Any) -> None:
+    whole = build()
+    expected = train(whole).records
+    end = STEPS * sum(record["phase"] == "backbone" for record in expected)
+    for stop in (end - STEPS - 1, end - STEPS, end - 1, end, end + 1, end + STEPS):
+        engine = build()
+        tape = train(engine, stop_after=stop)
+        arrays, meta = tape.saved[-1]
+        again = build()
+        again.restore(arrays, json.loads(json.dumps(meta)))
+        assert tape.records + train(again).records == expected
+        for name, value in whole.state.export().items():
+            assert np.array_equal(again.state.export()[name], value), name
