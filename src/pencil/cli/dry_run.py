@@ -41,7 +41,8 @@ def describe(
     if as_json:
         typer.echo(json.dumps(facts | {"seconds": round(seconds, 3)}, indent=2, ensure_ascii=False))
         return
-    typer.echo(f"time       about {spoken(seconds)}, from a few steps measured just now; no run was written")
+    most = "at most " if any(phase["patience"] for phase in facts["phases"]) else ""
+    typer.echo(f"time       {most}about {spoken(seconds)}, from a few steps measured just now; no run was written")
 
 
 def _facts(prepared: Any, device: str) -> dict[str, Any]:

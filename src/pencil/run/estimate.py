@@ -21,9 +21,9 @@ FORWARD_SHARE = 1 / 3
 
 def estimate_seconds(plan: Plan, machine: Machine) -> float:
     """Train for a moment and extrapolate to all epochs, with the predictions that are made after each."""
-    longest = max(plan.phases, key=lambda phase: phase.epochs)
+    longest = max(plan.phases, key=lambda phase: phase.usual)
     # Short epochs are repeated until there is enough to measure, however few the run has.
-    engine, _ = build_engine(replace(plan, phases=(replace(longest, epochs=1_000_000),)), machine)
+    engine, _ = build_engine(replace(plan, phases=(replace(longest, epochs=1_000_000, patience=0),)), machine)
     sample = _Sample()
     with suppress(_Enough):
         engine.train(sample)
