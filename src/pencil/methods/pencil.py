@@ -143,9 +143,12 @@ class Pencil(Method):
             return cost_B
         label_BC = batch.label_logits.detach().softmax(-1)
         believed_B = torch.ones_like(label_BC[:, 0])
-        if clean_B is not None and batch.teacher_logits is not None:
-            # A label counts as far as it is likely right as given, or the teacher has come to share it.
-            believed_B = torch.maximum(clean_B, (label_BC * batch.teacher_logits.softmax(-1)).sum(-1))
+        if clean_B is not None and batch.teacher_logits is not None and self.transition is not None:
+            # A label counts less where it is less likely right than labels are on the whole, until the teacher has
+            # come to share it. Where most are wrong, counting those that the teacher agrees with would tell it of
+            # nothing but its own opinions.
+            likely_B = (clean_B / self.transition.diagonal().mean()).clamp(max=1)
+            believed_B = torch.maximum(likely_B, (label_BC * batch.teacher_logits.softmax(-1)).sum(-1))
         weight_B = losses.mix(believed_B, batch.partner_share)
         target_BC = losses.mix(believed_B.unsqueeze(-1) * label_BC, batch.partner_share)
         target_BC = target_BC / weight_B.clamp(min=1e-6).unsqueeze(-1)
