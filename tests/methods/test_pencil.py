@@ -180,8 +180,16 @@ def test_an_anchor_holds_as_far_as_its_label_is_likely_right() -> None:
     code = D * (pull - (D * pull).sum(-1, keepdims=True))
     np.testing.assert_allclose(of_labels, D - f + 2 * right * code)
     # The network learns less from a label that is less likely right than most, until the teacher has come to share it.
-    believed = np.maximum(np.minimum(right / np.diag(noise).mean(), 1), (D * f).sum(-1, keepdims=True))
+    likely = np.sqrt(np.minimum(right / np.diag(noise).mean(), 1))
+    believed = np.maximum(likely, (D * f).sum(-1, keepdims=True))
     assert believed.min() < 1
     np.testing.assert_allclose(of_logits, believed * (F - D))
     locked = replace(made, trusted=torch.ones(B, dtype=torch.bool))
     np.testing.assert_allclose(gradients(method, locked)[0], F - D)
+    # A teacher that deserves to be surer is believed as it is: weights that grow with an opinion would make it grow.
+    method.temperature.fill_(0.5)
+    plain, sure = (softmax(made.teacher_logits.numpy() / t) for t in (1, 0.5))
+    right = (GIVEN * plain * np.diag(noise) / (plain @ noise)).sum(-1, keepdims=True)
+    likely = np.sqrt(np.minimum(right / np.diag(noise).mean(), 1))
+    believed = np.maximum(likely, (D * sure).sum(-1, keepdims=True))
+    np.testing.assert_allclose(gradients(method, made)[0], believed * (F - D))

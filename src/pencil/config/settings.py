@@ -59,6 +59,9 @@ class TeachingSettings:
     """Epochs over which weights are averaged; the average moves labels and is the run's network. 0 keeps none."""
     views: int = 1
     """Augmented views of an example whose averaged prediction moves its label, 1 or 2; images only."""
+    distortion: float = 0.0
+    """How strongly the images that the network learns are distorted (tilt, colours, a hole), 0 to 1; the averaged
+    network sees them undistorted."""
     guard: bool = False
     """Go back to the last good labels where moving them does harm, and move them more slowly from there."""
     mixup: float = 0.0
@@ -69,6 +72,8 @@ class TeachingSettings:
             raise PencilError(f"teaching.average_epochs is {self.average_epochs}; give a number that is 0 or more.")
         if self.views not in (1, 2):
             raise PencilError(f"teaching.views is {self.views}; give 1 or 2.")
+        if not 0 <= self.distortion <= 1:
+            raise PencilError(f"teaching.distortion is {self.distortion}; give a number from 0 to 1.")
         if not 0 <= self.mixup <= 1:
             raise PencilError(f"teaching.mixup is {self.mixup}; give a number from 0 to 1.")
 

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from pencil.data.augment import Prepare, draw
+from pencil.data.distort import distort
 from pencil.engine.feed import Feed
 from pencil.engine.meters import batch_sums
 from pencil.engine.objective import Measured, joined, objective
@@ -52,7 +53,10 @@ class Step:
         self.model: nn.Module = wrap(state.model)
         self.prepare, self.seed = wrap(prepare), prepare.seed
         self.objective = wrap(lambda *arguments: objective(state.method, phase, *arguments))
-        self.views = state.teaching.views if prepare.preparation.kind == "images" else 1
+        are_images = prepare.preparation.kind == "images"
+        self.views = state.teaching.views if are_images else 1
+        self.distortion = state.teaching.distortion if are_images and phase.distorted else 0.0
+        self.distort = wrap(distort)
         # Where labels stay and nothing is recorded of predictions, nobody asks the teacher.
         self.taught = state.average is not None and (phase.rule.moves or phase.track_predictions)
         self.teacher: nn.Module | None = wrap(state.average.network) if state.average and self.taught else None
@@ -109,6 +113,8 @@ class Step:
         inputs = self.prepare(raw, index_B, self.state.clock.epoch).to(self.precision.dtype)
         teacher_BC = self._teach(raw, inputs, index_B)
         share_B = self._partner_share(index_B)
+        if self.distortion:
+            inputs = self.distort(inputs, self.distortion, self.seed, self.state.clock.epoch, index_B)
         with self.precision.forward(self.state.device):
             logits_BC = self.model(mix(inputs, share_B))
         loss, measured = self.objective(logits_BC, rows, teacher_BC, share_B)

@@ -80,8 +80,10 @@ class Pencil(Method):
         uninformed = torch.full((num_classes, num_classes), 1 / num_classes)
         self.register_buffer("transition", uninformed if asked else None)
         self.register_buffer("temperature", torch.ones(()) if asked else None)
+        self.register_buffer("looks", torch.zeros(()) if asked else None)
         self.transition: Tensor | None
         self.temperature: Tensor | None
+        self.looks: Tensor | None
 
     @property
     def label_scale(self) -> float:
@@ -90,7 +92,7 @@ class Pencil(Method):
     def phases(self, settings: Mapping[str, PhaseSettings]) -> tuple[Phase, ...]:
         backbone, labels, tuning = (self.phase_setting(settings, name) for name in self.phase_names)
         return (
-            Phase("backbone", backbone.epochs, backbone.lr, Fixed(), patience=backbone.patience),
+            Phase("backbone", backbone.epochs, backbone.lr, Fixed(), patience=backbone.patience, distorted=False),
             Phase(
                 "labels",
                 labels.epochs,
@@ -104,7 +106,7 @@ class Pencil(Method):
         )
 
     def before_epoch(self, view: TrainingView, phase: Phase) -> None:
-        if self.transition is None or self.temperature is None or phase.name != "labels":
+        if self.transition is None or self.temperature is None or self.looks is None or phase.name != "labels":
             return
         held_out = view.held_out()
         if held_out is not None:
@@ -112,10 +114,9 @@ class Pencil(Method):
             trained_on = (view.predict().log(), view.columns["given"]) if few else None
             # A network that learns its own opinions would take its mistakes for noise: the first look counts, where
             # labels enough are held out for one, and elsewhere the mean of all looks so far.
-            if few or view.phase_epoch == 0:
-                self.transition.lerp_(
-                    fit_transition(held_out, trained_on).to(self.transition), 1 / (view.phase_epoch + 1)
-                )
+            if few or not self.looks:
+                self.looks += 1
+                self.transition.lerp_(fit_transition(held_out, trained_on).to(self.transition), 1 / self.looks.item())
             self.temperature.copy_(fit_temperature(held_out, self.transition))
 
     def loss(self, batch: Batch) -> Terms:
@@ -143,12 +144,10 @@ class Pencil(Method):
             return cost_B
         label_BC = batch.label_logits.detach().softmax(-1)
         believed_B = torch.ones_like(label_BC[:, 0])
-        if clean_B is not None and batch.teacher_logits is not None and self.transition is not None:
+        if clean_B is not None and batch.teacher_logits is not None:
             # A label counts less where it is less likely right than labels are on the whole, until the teacher has
-            # come to share it. Where most are wrong, counting those that the teacher agrees with would tell it of
-            # nothing but its own opinions.
-            likely_B = (clean_B / self.transition.diagonal().mean()).clamp(max=1)
-            believed_B = torch.maximum(likely_B, (label_BC * batch.teacher_logits.softmax(-1)).sum(-1))
+            # come to share it.
+            believed_B = torch.maximum(self._weight(batch), (label_BC * batch.teacher_logits.softmax(-1)).sum(-1))
         weight_B = losses.mix(believed_B, batch.partner_share)
         target_BC = losses.mix(believed_B.unsqueeze(-1) * label_BC, batch.partner_share)
         target_BC = target_BC / weight_B.clamp(min=1e-6).unsqueeze(-1)
@@ -160,10 +159,23 @@ class Pencil(Method):
         if self.transition is None or self.temperature is None or batch.teacher_logits is None:
             return batch, None
         teacher_BC = batch.teacher_logits / self.temperature
+        return replace(batch, teacher_logits=teacher_BC), self._clean(batch, teacher_BC)
+
+    def _clean(self, batch: Batch, teacher_BC: Tensor) -> Tensor:
+        assert self.transition is not None
         clean_B = clean_probability(teacher_BC, batch.given, self.transition)
-        if batch.trusted is not None:
-            clean_B = clean_B.masked_fill(batch.trusted, 1)
-        return replace(batch, teacher_logits=teacher_BC), clean_B
+        return clean_B if batch.trusted is None else clean_B.masked_fill(batch.trusted, 1)
+
+    def _weight(self, batch: Batch) -> Tensor:
+        """Return how far each given label counts, by its probability against that of labels on the whole.
+
+        A network whose examples weigh f_ŷ settles where f ∝ f·p, p being the shares of the labels: any opinion, once
+        it has it, grows. With the root it settles at f ∝ p², sharper than p, wherever it began; so the root, and of a
+        teacher that is nowhere made surer than it is.
+        """
+        assert self.transition is not None and self.temperature is not None and batch.teacher_logits is not None
+        clean_B = self._clean(batch, batch.teacher_logits * self.temperature.clamp(max=1))
+        return (clean_B / self.transition.diagonal().mean()).clamp(max=1).sqrt()
 
 
 METHOD = Pencil
