@@ -10,7 +10,7 @@ from torch import Tensor
 
 from pencil.data import from_arrays
 from pencil.engine import Engine, Listener, Stopped
-from pencil.engine.guard import SLOWER, Guard
+from pencil.engine.guard import SLOWER, Guard, went_back
 from pencil.errors import PencilError
 from pencil.run.build import build_engine, choose_machine
 from pencil.run.plan import plan
@@ -72,6 +72,22 @@ def test_it_goes_back_to_the_best_weights_where_label_learning_began_with_them()
     first.data += 1
     state.guard.go_back(state.learning())
     assert torch.equal(first, best)
+
+
+def test_labels_that_have_not_changed_did_no_harm() -> None:
+    engine = hasty(guarded=True)
+    state, phase = engine.state, engine.phases[1]
+    assert state.guard is not None
+    state.guard.keep(state.learning(), {"held_out_accuracy": 60.0, "agreement": 60.0}, moved=False)
+    state.meters.labels = torch.bincount(state.table.columns["given"], minlength=10)
+    still = {"changed": 0, "relabelled": 0, "agreement": 40.0}
+    moving = {"changed": 9, "relabelled": 9, "agreement": 40.0}
+    assert not went_back(state, phase, {**still, "held_out_accuracy": 40.0}, held_out=2_400)
+    assert not went_back(state, phase, {**moving, "held_out_accuracy": 39.0}, held_out=2_400), "judged by the 40%"
+    assert "from 40.0% to 36.0%" in went_back(state, phase, {**moving, "held_out_accuracy": 36.0}, held_out=2_400)
+    assert "from 40.0% to 36.0%" in went_back(
+        state, phase, {**still, "relabelled": 9, "held_out_accuracy": 36.0}, held_out=2_400
+    ), "labels that changed before may do harm without moving on"
 
 
 class Watcher(Listener):

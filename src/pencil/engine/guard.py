@@ -63,6 +63,12 @@ class Guard:
             else:
                 self.good[name] = value.detach().clone()
 
+    def begin(self, learning: Mapping[str, Tensor], record: Mapping[str, Any]) -> None:
+        """Take the state of now, in which no label has changed yet, as what all later ones are judged by."""
+        self.take(learning)
+        self.highest[0] = record.get("held_out_accuracy", 0.0)
+        self.highest[1] = 0.0
+
     def keep(self, learning: Mapping[str, Tensor], record: Mapping[str, Any], *, moved: bool) -> None:
         """Take the state of now as a good one, and as what later ones are judged by."""
         self.take(learning)
@@ -86,6 +92,10 @@ def went_back(state: "State", phase: Phase, record: dict[str, Any], *, held_out:
     if guard is None:
         return ""
     harm = ""
+    if phase.rule.moves and not record["changed"] and not record["relabelled"]:
+        # What is worse now than before is another doing than the labels': new weights, another view of the images.
+        guard.begin(state.learning(), record)
+        return ""
     if phase.rule.moves:
         labels_C, given_N = state.meters.labels, state.table.columns["given"]
         given_C = torch.bincount(given_N[given_N >= 0], minlength=len(labels_C))
