@@ -8,16 +8,18 @@ from torch import nn
 import pencil
 from pencil.config import override
 from pencil.data import Dataset, from_arrays
+from pencil.data.distort import distort
 from pencil.engine import Engine, Listener, Stopped
 from pencil.engine.average import Average
 from pencil.engine.share import own_batches
+from pencil.engine.step import Step
 from pencil.errors import PencilError
 from pencil.losses import mix
 from pencil.run.build import build_engine, choose_machine
 from pencil.run.plan import plan
 from pencil.runtime import ALONE, Processes
 
-TAUGHT = {"average_epochs": 1.0, "mixup": 1.0, "views": 2}
+TAUGHT = {"average_epochs": 1.0, "mixup": 1.0, "views": 2, "distortion": 1.0}
 
 
 def test_the_average_is_the_mean_at_first_and_then_moves_on() -> None:
@@ -133,6 +135,27 @@ def test_mixing_changes_what_the_network_learns_but_not_whom_the_labels_follow()
     assert any(not torch.equal(a, b) for a, b in zip(*(w.values() for w in weights), strict=True))
 
 
+def test_the_network_learns_distorted_images_and_labels_follow_the_teacher_who_sees_them_undistorted() -> None:
+    each = engine(small(images=True), average_epochs=1.0, distortion=1.0)
+    network: list[torch.Tensor] = []
+    teacher: list[torch.Tensor] = []
+    each.state.model.register_forward_pre_hook(lambda _, inputs: network.append(inputs[0]))
+    assert each.state.average is not None
+    each.state.average.network.register_forward_pre_hook(lambda _, inputs: teacher.append(inputs[0]))
+    index = torch.arange(16)
+    raw, epoch = each.feed.raw(index), each.state.clock.epoch
+    undistorted = each.prepare(raw, index, epoch)
+    distorted = distort(undistorted, 1.0, each.prepare.seed, epoch, index)
+    for phase in each.phases:
+        rows = each.state.table.gather(index)
+        rows["label_logits"].requires_grad_()
+        Step(each.state, phase, each.feed, each.prepare, each.precision)._learn_part(raw, index, rows)
+    # The first phase shows images as they are: wrong labels are not yet learned by heart.
+    assert [torch.equal(x, undistorted) for x in network] == [True, False, False]
+    assert torch.equal(network[1], distorted) and torch.equal(network[2], distorted)
+    assert len(teacher) == 1 and torch.equal(teacher[0], undistorted)
+
+
 @pytest.mark.parametrize(
     ("assignment", "method", "says"),
     [
@@ -140,6 +163,7 @@ def test_mixing_changes_what_the_network_learns_but_not_whom_the_labels_follow()
         ("teaching.views=2", "pencil", "give teaching.average_epochs"),
         ("teaching.views=3", "pencil", "give 1 or 2"),
         ("teaching.mixup=2", "pencil", "from 0 to 1"),
+        ("teaching.distortion=1.5", "pencil", "teaching.distortion is 1.5; give a number from 0 to 1"),
         ("teaching.average_epochs=-1", "pencil", "0 or more"),
     ],
 )

@@ -33,6 +33,15 @@ def test_few_examples_get_more_weight_decay() -> None:
     assert found == [0.02, 0.01, 0.0005, 0.0005]
 
 
+def test_images_are_distorted_where_they_have_pixels_to_lose() -> None:
+    def teaching(kind: str, *shape: int) -> dict[str, float]:
+        return recipes.resolve("auto", "pencil", recipes.Facts(5_000, 10, kind, shape=shape))["teaching"]  # type: ignore[no-any-return]
+
+    assert teaching("images", 3, 32, 48)["distortion"] == 1
+    assert "distortion" not in teaching("images", 1, 8, 40)
+    assert "distortion" not in teaching("rows", 64)
+
+
 def test_other_methods_train_once_for_as_long_as_pencil_usually_does() -> None:
     facts = recipes.Facts(5_000, 10, "images")
     pencil = from_document({**recipes.resolve("auto", "pencil", facts), "method": "pencil"})

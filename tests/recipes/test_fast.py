@@ -22,8 +22,10 @@ def test_it_takes_fewer_epochs_and_the_wide_network_on_small_images() -> None:
     assert settings["options"] == default["options"]
 
 
-@pytest.mark.parametrize(("kind", "shape"), [("rows", (20,)), ("images", (3, 224, 224))])
-def test_rows_and_photographs_keep_their_network_and_small_data_its_batches(kind: str, shape: tuple[int, ...]) -> None:
+@pytest.mark.parametrize(("kind", "shape"), [("rows", (20,)), ("images", (3, 224, 224)), ("images", (1, 8, 8))])
+def test_rows_photographs_and_tiny_images_keep_their_network_and_small_data_its_batches(
+    kind: str, shape: tuple[int, ...]
+) -> None:
     facts = recipes.Facts(2_000, 10, kind, PHASES, shape)
     settings, default = fast.recipe("pencil", facts), auto.recipe("pencil", facts)
     assert "backbone" not in settings
@@ -33,7 +35,7 @@ def test_rows_and_photographs_keep_their_network_and_small_data_its_batches(kind
 
 def test_other_methods_have_it_too() -> None:
     rng = np.random.default_rng(0)
-    images = rng.integers(0, 256, (60, 16, 16, 3), dtype=np.uint8)
+    images = rng.integers(0, 256, (60, 24, 24, 3), dtype=np.uint8)
     planned = plan(from_arrays(images, rng.integers(0, 3, 60)), {"recipe": "fast", "method": "cross_entropy"})
     assert planned.settings.backbone == "resnet9"
     assert sum(phase.epochs for phase in planned.phases) == sum(fast.EPOCHS)

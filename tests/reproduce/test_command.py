@@ -95,6 +95,24 @@ def test_real_layouts(
     assert "(1)" in out
 
 
+@pytest.mark.slow
+def test_the_default_on_labels_that_people_gave(pencil: Command, place: Path, fakes: ModuleType) -> None:
+    import numpy as np
+
+    fakes.cifar10_binary(place / "data", per_batch=40)
+    wrong = np.random.default_rng(0).integers(0, 10, 200)
+    np.savez(place / "data" / "cifar10n_labels.npz", random_label1=wrong)
+    asked = ("reproduce", "default", "--root", place / "data", "--cells", "random1", "--methods", "pencil")
+    code, out, err = pencil(*asked, "--out", "out", "--epochs", 3, *TINY)
+    assert code == 0, err
+    (record,) = _records(place / "out/reference").values()
+    assert "--labels cifar10n_labels.npz:random_label1" in record["command"] and str(place) not in json.dumps(record)
+    assert 5 < record["label_accuracy"]["given"] < 16, "people's labels, not the dataset's"
+    assert 0 <= record["detection"]["auprc"] <= 1
+    assert f"{record['detection']['auprc']:.4f}" in out
+    assert "0 of 1 trials to run" in pencil(*asked, "--out", "out", "--epochs", 3, *TINY, "--dry-run")[1]
+
+
 def test_weights_reach_the_network(pencil: Command, place: Path) -> None:
     from pencil.reproduce.study import STUDIES
     from pencil.reproduce.trial import Wanted, plan_trials

@@ -46,6 +46,22 @@ def test_what_the_paper_does_not_say_is_not_there() -> None:
     assert plain is not None and plain.cells == ("plain",)
 
 
+@pytest.mark.parametrize(
+    ("beside", "tables"),
+    [("default", ("table3", "table4")), ("default-cifar100", ("table2",)), ("fast", ("table3",))],
+)
+def test_beside_the_default_stand_the_papers_own_numbers(beside: str, tables: tuple[str, ...]) -> None:
+    ours = paper_tables()[beside].row("pencil")
+    theirs = [row for table in tables if (row := paper_tables()[table].row("pencil"))]
+    assert ours is not None and len(theirs) == len(tables)
+    for measure, values in ours.values.items():
+        for cell, printed in values.items():
+            assert printed in [row.printed(measure, cell) for row in theirs], (measure, cell)
+    assert {cell for row in theirs for cell in row.cells} & set(ours.cells) == set(ours.cells) - {
+        "aggre", "random1", "symmetric-0",
+    }  # fmt: skip
+
+
 def test_starred_rows_are_those_of_the_paper() -> None:
     tables = paper_tables()
     starred = {(name, row.number) for name, table in tables.items() for row in table.rows if row.starred}

@@ -1,5 +1,7 @@
 """Trials: the paper's settings by default, shortened in proportion where asked."""
 
+import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +12,7 @@ from pencil.config import from_document, merge
 from pencil.errors import PencilError
 from pencil.recipes import resolve
 from pencil.reproduce.lengths import share_out
+from pencil.reproduce.record import is_recorded
 from pencil.reproduce.study import FACTS, STUDIES
 from pencil.reproduce.trial import Trial, Wanted, plan_trials
 
@@ -102,3 +105,40 @@ def test_a_users_own_method_gets_a_row(tmp_path: Path) -> None:
 def test_unknown_names_are_refused(asked: dict[str, str], line: str) -> None:
     with pytest.raises(PencilError, match=line):
         _plan("table3", **asked)  # type: ignore[arg-type]
+
+
+def test_labels_that_people_gave_lie_beside_the_data(tmp_path: Path) -> None:
+    def labels() -> str:
+        (trial,) = _plan("default", cells="random1", systems="pencil", places={"data": {"root": str(tmp_path)}})
+        return str(trial.document["data"]["labels"])
+
+    assert labels() == f"{tmp_path}/CIFAR-10_human.pt:random_label1"
+    (tmp_path / "cifar10n_labels.npz").touch()
+    assert labels() == f"{tmp_path}/cifar10n_labels.npz:random_label1"
+    (other,) = _plan("default", cells="random1", systems="pencil", dataset="digits")
+    assert "labels" not in other.document["data"]
+
+
+def test_each_switch_changes_one_part_of_the_recipe() -> None:
+    whole, *others = _plan("switches", cells="random1", systems="pencil " + " ".join(
+        system.name for system in STUDIES["switches"].systems if system.name not in ("pencil", "cross_entropy")
+    ))  # fmt: skip
+    assert len(others) == 7
+    for trial in others:
+        assert trial.settings != whole.settings, trial.name
+        parts = set(trial.document) - set(whole.document)
+        assert parts in ({"options"}, {"teaching"}), trial.name
+
+
+def test_a_run_whose_first_phase_the_data_ended_is_a_record_of_its_trial(tmp_path: Path, record: Callable) -> None:  # type: ignore[type-arg]
+    (trial,) = _plan("default", cells="symmetric-70", systems="pencil")
+    path = trial.record(tmp_path)
+    path.parent.mkdir()
+
+    def recorded(epochs: int) -> bool:
+        path.write_text(json.dumps(record(study="default", recipe="auto", epochs=epochs)))
+        return is_recorded(trial, tmp_path)
+
+    assert recorded(trial.epochs) and recorded(trial.epochs - 30)
+    with pytest.raises(PencilError, match="other settings \\(epochs\\)"):
+        recorded(trial.epochs + 1)

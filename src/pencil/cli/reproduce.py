@@ -21,7 +21,9 @@ RESULTS = "results"
 
 @guarded
 def reproduce(
-    what: Annotated[str, Argument(help="table2 … table6, figure2, figure3, clean, ablation, or results.")],
+    what: Annotated[
+        str, Argument(help="table2 … table6, figure2, figure3, clean, ablation, default, fast, switches, or results.")
+    ],
     cells: Annotated[str, Option(help="Only these: symmetric-50,symmetric-70", rich_help_panel=WHICH)] = "",
     methods: Annotated[
         str, Option(help="Only these; also others, or your own file.py:Class.", rich_help_panel=WHICH)

@@ -46,8 +46,8 @@ def _tilted(images: Tensor, is_on: Tensor, angle: Tensor, shear_x: Tensor, shear
     y, x = _centred(images, height) / least, _centred(images, width) / least
     y, x = y.view(1, height, 1, 1), x.view(1, 1, width, 1)
     angle, factor = is_on * angle, torch.exp(is_on * zoom)
-    from_x = factor * ((angle.cos() + 0 * y) * x + (is_on * shear_x - angle.sin()) * y)
-    from_y = factor * ((angle.cos() + 0 * x) * y + (is_on * shear_y + angle.sin()) * x)
+    from_x = factor * (angle.cos() * x + (is_on * shear_x - angle.sin()) * y)
+    from_y = factor * (angle.cos() * y + (is_on * shear_y + angle.sin()) * x)
     grid_BHW2 = torch.cat([from_x * (2 * least / width), from_y * (2 * least / height)], dim=-1)
     return grid_sample(images, grid_BHW2, mode="bilinear", padding_mode="zeros", align_corners=False)
 

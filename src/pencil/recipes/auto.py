@@ -20,6 +20,9 @@ USUAL = 80
 RATE = 0.05
 LABEL_STEP = 2.5
 TEACHING = {"average_epochs": 1.0, "guard": True}
+DISTORTION = 1.0
+LEAST_DISTORTED = 24
+"""Pixels of the shorter side; smaller images have none to lose."""
 
 LEAST_DECAY = 5e-4
 BOUNDED = {"lq", "truncated_lq", "mae", "mse"}
@@ -48,7 +51,7 @@ def recipe(method: str, facts: Facts, epochs: tuple[int, int, int] = EPOCHS) -> 
     if method != "pencil":
         return settings | _other(method, facts.phase_names, min(sum(epochs), USUAL))
     return settings | {
-        "teaching": TEACHING,
+        "teaching": TEACHING | _distortion(facts),
         "phases": {
             # Label learning begins with the best of these epochs.
             "backbone": {"epochs": epochs[0], "lr": str(RATE), "patience": PATIENCE},
@@ -82,6 +85,11 @@ def _other(method: str, names: tuple[str, ...], epochs: int) -> dict[str, Any]:
         for (name, (_, falls)), start, end in zip(parts.items(), ends, ends[1:], strict=False)
     }
     return {"phases": phases, **({"options": OPTIONS[method]} if method in OPTIONS else {})}
+
+
+def _distortion(facts: Facts) -> dict[str, float]:
+    large = facts.kind == "images" and min(facts.shape[1:], default=0) >= LEAST_DISTORTED
+    return {"distortion": DISTORTION} if large else {}
 
 
 def _batch_size(examples: int) -> int:

@@ -18,7 +18,7 @@ from pencil.results.read import read_run
 Record = dict[str, Any]
 SERIES = ("label_accuracy", "test_accuracy")
 DIGITS = 2
-SHOWN = ("data.source", "data.root", "data.noise", "method", "recipe", "backbone", "seed")
+SHOWN = ("data.source", "data.root", "data.noise", "data.labels", "method", "recipe", "backbone", "seed")
 """Settings that the command shows by an option of their own, or that mean nothing on another machine."""
 
 
@@ -63,6 +63,8 @@ def command(trial: Trial) -> str:
         words += ["--backbone", asked["backbone"]]
     if trial.cell.noise:
         words += ["--noise", trial.cell.noise]
+    if asked["data"].get("labels"):
+        words += ["--labels", Path(asked["data"]["labels"]).name]
     if trial.shorter:
         words += ["--epochs", ",".join(str(count) for count in trial.phases.values())]
     for name, value in _flat(asked):
@@ -91,7 +93,9 @@ def is_recorded(trial: Trial, reference: Path) -> bool:
     if not path.is_file():
         return False
     record, cell = read_object(path), trial.cell
-    asked = {"dataset": trial.dataset, "recipe": trial.document["recipe"], "epochs": trial.epochs, "noise": cell.noise}
+    asked = {"dataset": trial.dataset, "recipe": trial.document["recipe"], "noise": cell.noise}
+    if not trial.may_end_early or record.get("epochs", 0) > trial.epochs:
+        asked["epochs"] = trial.epochs
     asked |= {"backbone": trial.document["backbone"]} if trial.document.get("backbone") else {}
     other = [name for name, value in asked.items() if record.get(name) != value]
     options = trial.asked.get("options", {})

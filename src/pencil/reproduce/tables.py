@@ -87,7 +87,7 @@ def runs(records: Sequence[Record]) -> list[Part]:
     if not records:
         return []
     heads = (
-        "method", "cell", "seed", "best", "last", "labels given", "corrected", "epochs", "minutes", "images/s",
+        "method", "cell", "seed", "best", "last", "labels given", "corrected", "AUPRC", "epochs", "minutes", "images/s",
         "hardware", "versions",
     )  # fmt: skip
     ordered = sorted(records, key=lambda r: (r["system"], r["cell"], int(r["seed"])))
@@ -95,9 +95,9 @@ def runs(records: Sequence[Record]) -> list[Part]:
 
 
 def _run(record: Record) -> tuple[str, ...]:
-    def number(group: str, name: str) -> str:
+    def number(group: str, name: str, digits: int = 2) -> str:
         value = (record.get(group) or {}).get(name)
-        return NONE if value is None else f"{value:.2f}"
+        return NONE if value is None else f"{value:.{digits}f}"
 
     made = record.get("environment", {})
     parts = (("pencil", made.get("pencil")), ("commit", str(made.get("commit", "unknown"))[:10]))
@@ -105,7 +105,8 @@ def _run(record: Record) -> tuple[str, ...]:
     return (
         record["system"], record["cell"], str(record["seed"]), number("test_accuracy", "best"),
         number("test_accuracy", "last"), number("label_accuracy", "given"), number("label_accuracy", "corrected"),
-        str(record["epochs"]), f"{record['seconds'] / 60:.1f}", f"{record['images_per_second']:.0f}",
+        number("detection", "auprc", 4), str(record["epochs"]), f"{record['seconds'] / 60:.1f}",
+        f"{record['images_per_second']:.0f}",
         f"{made.get('device', 'unknown')}, {made.get('precision', '?')}", versions,
     )  # fmt: skip
 

@@ -16,6 +16,7 @@ from pencil.run.queue import Job
 QUICK_EPOCHS = 36
 QUICK_OPTIONS: dict[str, dict[str, Any]] = {"pencil": {"label_step": "1.2 -> 0"}}
 """In half as many epochs as the recipe `auto` has, labels get as far with steps twice as large."""
+HUMAN_FILES = ("CIFAR-10_human.pt", "cifar10n_labels.npz")
 QUICK_NETWORK: dict[str, Any] = {"backbone": "small_cnn", "backbone_options": {"width": 8}}
 
 
@@ -74,6 +75,11 @@ class Trial:
     @property
     def epochs(self) -> int:
         return sum(self.phases.values())
+
+    @property
+    def may_end_early(self) -> bool:
+        """Whether the data decide how long a phase takes."""
+        return any(phase.patience for phase in self.settings.phases.values())
 
     @property
     def dataset(self) -> str:
@@ -162,11 +168,19 @@ def _asked(study: Study, system: System, cell: Cell, seed: int, wanted: Wanted) 
         "data": {"source": wanted.dataset or study.dataset, **({"noise": cell.noise} if cell.noise else {})},
     }
     if not wanted.dataset:
-        asked = merge(asked, {"backbone": study.backbone, "data": study.data})
+        people = {"labels": _people(cell.human, wanted.places)} if cell.human else {}
+        asked = merge(asked, {"backbone": study.backbone, "data": {**study.data, **people}})
     if wanted.backbone:
         asked["backbone"] = wanted.backbone
     elif wanted.quick:
         asked = merge(asked, QUICK_NETWORK)
     larger = QUICK_OPTIONS.get(system.method, {}) if wanted.quick and wanted.dataset else {}
-    options = {**larger, **system.options}
-    return merge(asked, {"options": options} if options else {}, {"data": system.data}, wanted.settings, wanted.places)
+    own = {"options": {**larger, **system.options}, "teaching": system.teaching, "data": system.data}
+    return merge(asked, {k: v for k, v in own.items() if v}, wanted.settings, wanted.places)
+
+
+def _people(key: str, places: Mapping[str, Any]) -> str:
+    """Return where the labels lie that people gave: beside the dataset, as published or as plain arrays."""
+    root = Path(places.get("data", {}).get("root", "."))
+    found = [root / name for name in HUMAN_FILES if (root / name).is_file()]
+    return f"{(found or [root / HUMAN_FILES[0]])[0]}:{key}"

@@ -7,7 +7,11 @@ from typing import Any
 
 from pencil.results.documents import damaged, read_object, write_json
 
-PAIRS = {"test_accuracy": ("best", "last"), "label_accuracy": ("given", "corrected")}
+PAIRS = {
+    "test_accuracy": ("best", "last"),
+    "label_accuracy": ("given", "corrected"),
+    "detection": ("auprc", "auroc", "f1"),
+}
 """Fields that are there where the data has a test set, or true labels, and what they consist of."""
 
 
@@ -33,11 +37,13 @@ class Summary:
     """Percent: `best` (at the best epoch on the held-out split) and `last`, where a test set exists."""
     label_accuracy: Mapping[str, float] | None = None
     """Percent: `given` and `corrected`, where clean labels are known."""
+    detection: Mapping[str, float] | None = None
+    """How well low quality finds wrong labels: `auprc` and `auroc` (0 to 1), and `f1` of the decisions in percent."""
 
     def fields(self, extra: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Return the fields of result.json, rounded, with what else a caller adds."""
         known = {name: value for name, value in vars(self).items() if value is not None} | dict(extra or {})
-        for name in ("test_accuracy", "label_accuracy", "estimated_noise_rate", "seconds"):
+        for name in ("test_accuracy", "label_accuracy", "detection", "estimated_noise_rate", "seconds"):
             if name in known:
                 known[name] = _rounded(known[name], 4 if name != "seconds" else 3)
         return known | {"images_per_second": _rounded(self.images_per_second, 1), "environment": dict(self.environment)}

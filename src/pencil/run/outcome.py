@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from pencil.engine import Engine
 from pencil.quality.noise import estimate_noise
+from pencil.quality.thresholds import scores_of
 from pencil.results import documents, environment, labels_table, summary
 from pencil.results.arrays import write_arrays
 from pencil.results.distributions import write_distributions, write_top
@@ -74,6 +75,7 @@ def summarise(
         num_classes=dataset.num_classes,
         test_accuracy=best_and_last(history),
         label_accuracy=_label_accuracy(table, clean),
+        detection=_detection(table, given, clean),
         num_changed=int(((corrected != given) & (given >= 0)).sum()),
         num_suspect=sum(d != "keep" for d in table["decision"].to_pylist()),
         estimated_noise_rate=estimate_noise(given, corrected, dataset.num_classes).rate,
@@ -101,6 +103,21 @@ def _label_accuracy(table: pa.Table, clean: NDArray[np.int64] | None) -> dict[st
         name: 100 * float((np.asarray(table[name].fill_null(-1))[counted] == clean[counted]).mean())
         for name in ("given", "corrected")
     }
+
+
+def _detection(table: pa.Table, given: NDArray[np.int64], clean: NDArray[np.int64] | None) -> dict[str, float] | None:
+    """Measure how well wrong training labels were found; None where there are none, or nothing else."""
+    if clean is None:
+        return None
+    counted = (clean >= 0) & (given >= 0) & (np.asarray(table["split"]) == "train")
+    if len(np.unique(given[counted] == clean[counted])) < 2:
+        return None
+    from pencil.quality.detection import measure_detection
+
+    rows = table.filter(pa.array(counted))
+    found = measure_detection(scores_of(rows), given[counted], np.asarray(rows["decision"]).astype(str), clean[counted])
+    assert found.auprc is not None and found.auroc is not None
+    return {"auprc": found.auprc, "auroc": found.auroc, "f1": found.suspect["f1"]}
 
 
 def best_and_last(history: list[dict[str, Any]]) -> dict[str, float] | None:
