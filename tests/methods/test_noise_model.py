@@ -125,3 +125,16 @@ def test_a_network_that_got_worse_makes_the_noise_seem_greater_only_where_few_la
     method.before_epoch(_View((worse, given), 1), labels)
     assert torch.equal(method.transition, found) == (examples == N)
     assert float(method.temperature) > 1, "it is believed less"
+
+
+@pytest.mark.parametrize("examples", [N, 300])
+def test_what_the_guard_took_back_is_estimated_again(examples: int) -> None:
+    method = Pencil({"label_step": "1", "anchor": 2.0, "by_clean_probability": True}, C)
+    _, labels, _ = method.phases({name: PhaseSettings(epochs=2, lr="0.1") for name in method.phase_names})
+    seen = tuple(values[:examples] for values in made(SYMMETRIC, doubt=0.3)[:2])
+    before = {name: value.clone() for name, value in method.state_dict().items()}
+    method.before_epoch(_View(seen, 0), labels)
+    found = method.transition.clone()
+    method.load_state_dict(before)
+    method.before_epoch(_View(seen, 1), labels)
+    assert torch.equal(method.transition, found)
