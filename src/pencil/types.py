@@ -82,8 +82,6 @@ class Phase:
     """Leave the phase after so many epochs in which the loss on the held-out labels did not fall; 0: never early."""
     mixed: bool = True
     """Whether examples are mixed in this phase, where they are mixed at all."""
-    distorted: bool = True
-    """Whether images are distorted in this phase, where they are distorted at all."""
     track_predictions: bool = False
     """Average each example's prediction over this phase, as evidence for label quality."""
 

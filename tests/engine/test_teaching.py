@@ -11,6 +11,8 @@ from pencil.data import Dataset, from_arrays
 from pencil.data.distort import distort
 from pencil.engine import Engine, Listener, Stopped
 from pencil.engine.average import Average
+from pencil.engine.by_heart import learned_by_heart
+from pencil.engine.evaluate import Evaluator
 from pencil.engine.share import own_batches
 from pencil.engine.step import Step
 from pencil.errors import PencilError
@@ -146,14 +148,63 @@ def test_the_network_learns_distorted_images_and_labels_follow_the_teacher_who_s
     raw, epoch = each.feed.raw(index), each.state.clock.epoch
     undistorted = each.prepare(raw, index, epoch)
     distorted = distort(undistorted, 1.0, each.prepare.seed, epoch, index)
-    for phase in each.phases:
+    for each.state.distorted in (False, True):
         rows = each.state.table.gather(index)
         rows["label_logits"].requires_grad_()
-        Step(each.state, phase, each.feed, each.prepare, each.precision)._learn_part(raw, index, rows)
-    # The first phase shows images as they are: wrong labels are not yet learned by heart.
-    assert [torch.equal(x, undistorted) for x in network] == [True, False, False]
-    assert torch.equal(network[1], distorted) and torch.equal(network[2], distorted)
-    assert len(teacher) == 1 and torch.equal(teacher[0], undistorted)
+        Step(each.state, each.phases[1], each.feed, each.prepare, each.precision)._learn_part(raw, index, rows)
+    assert torch.equal(network[0], undistorted) and torch.equal(network[1], distorted)
+    assert len(teacher) == 2 and all(torch.equal(x, undistorted) for x in teacher)
+
+
+@pytest.mark.parametrize("knows", [False, True])
+def test_images_are_distorted_once_the_network_knows_labels_by_heart(knows: bool) -> None:
+    class Notes(StopAfter):
+        said = ""
+
+        def note(self, line: str) -> None:
+            self.said += line
+
+    each, listener = engine(small(images=True), average_epochs=1.0, distortion=1.0), Notes(10**6)
+    # It agrees with none of the held-out labels, or with all.
+    held_out = each.watched["held_out"]
+    outputs = nn.functional.one_hot((held_out.labels + int(knows)) % 3, 3).float()
+    held_out.evaluator.blocks = lambda network: iter([(slice(None), outputs)])  # type: ignore[method-assign]
+    each.train(listener)
+    assert each.state.distorted == knows
+    assert ("from phase labels on it learns distorted images" in listener.said) == knows
+    each.save(listener)
+    again = engine(small(images=True), average_epochs=1.0, distortion=1.0)
+    assert listener.saved is not None
+    again.restore(*listener.saved)
+    assert again.state.distorted == knows
+
+
+def answers(counts: list[int]) -> tuple[Evaluator, torch.Tensor]:
+    """An evaluator whose network agrees with so many labels, and with so many not; the last have no label."""
+    hits, misses, *none = counts
+    labels = torch.tensor([0] * hits + [1] * misses + [-1] * sum(none))
+    outputs = torch.tensor([[1.0, 0.0]]).expand(len(labels), 2)
+    blocks = [(slice(0, 3), outputs[:3]), (slice(3, len(labels)), outputs[3:])]
+    return type("Answers", (), {"blocks": lambda self, network: iter(blocks)})(), labels
+
+
+@pytest.mark.parametrize(
+    ("learned", "held_out", "found"),
+    [
+        ([800, 200], [80, 20], None),
+        ([800, 200], [68, 32], None),
+        ([900, 100], [70, 30], (90.0, 70.0)),
+        ([700, 300], [90, 10], None),
+        ([900, 100, 500], [70, 30, 50], (90.0, 70.0)),
+        ([10, 0], [3, 1], None),
+        ([900, 100], [0, 0, 50], None),
+    ],
+)
+def test_labels_known_by_heart_are_agreed_with_more_than_others(
+    learned: list[int], held_out: list[int], found: tuple[float, float] | None
+) -> None:
+    result = learned_by_heart(nn.Identity(), answers(learned), answers(held_out))
+    assert result == (None if found is None else pytest.approx(found))
 
 
 @pytest.mark.parametrize(

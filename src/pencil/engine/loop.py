@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from pencil.data.augment import Prepare
+from pencil.engine.by_heart import learned_by_heart
 from pencil.engine.evaluate import Evaluator
 from pencil.engine.events import EpochRecord, Listener, Stopped
 from pencil.engine.feed import Feed
@@ -67,7 +68,7 @@ class Engine:
             phase_epoch = self.epoch - sum(phase.epochs for phase in self.phases[:number])
             middle = int(self.state.clock.step.item()) > 0
             if phase_epoch == 0 and not middle:
-                self._enter(self.phases[number])
+                self._enter(self.phases[number], listener)
             self._run_epoch(number, phase_epoch, listener)
             if self.processes.leader_says(listener.checkpoint_due(phase_end=self._phase_number() != number)):
                 self.save(listener)
@@ -88,6 +89,7 @@ class Engine:
             "seconds": self.seconds,
             "threads": torch.get_num_threads(),
             "micro_batch": self.state.micro_batch,
+            "distorted": self.state.distorted,
             "lengths": [phase.epochs for phase in self.phases],
             "lowest_loss": self.patience.lowest,
             "stale_epochs": self.patience.stale,
@@ -100,12 +102,13 @@ class Engine:
             self.state.meters.reset()
         self.epoch, self.seconds = int(meta["epoch"]), float(meta["seconds"])
         self.state.micro_batch = int(meta.get("micro_batch", 0))
+        self.state.distorted = bool(meta.get("distorted", False))
         lengths = meta.get("lengths", [phase.epochs for phase in self.phases])
         self.phases = tuple(replace(phase, epochs=int(n)) for phase, n in zip(self.phases, lengths, strict=True))
         lowest = meta.get("lowest_loss")
         self.patience = Patience(None if lowest is None else float(lowest), int(meta.get("stale_epochs", 0)))
 
-    def _enter(self, phase: Phase) -> None:
+    def _enter(self, phase: Phase, listener: Listener) -> None:
         self.patience = Patience()
         phase.rule.prepare(self.state.table)
         if phase.from_best:
@@ -115,6 +118,24 @@ class Engine:
             torch.manual_seed(seed_for(self.seed, "network", self.epoch))
             self.state.renew_network(self.new_network().state_dict())
         self.state.method.before_phase(View(self, 0), phase)
+        self._distort_where_it_helps(phase, listener)
+
+    def _distort_where_it_helps(self, phase: Phase, listener: Listener) -> None:
+        """Show distorted images from here on, if the network knows labels by heart; it is slower to learn from them."""
+        state, held_out = self.state, self.watched.get("held_out")
+        trained = self.epoch > 0 or phase.rule.moves
+        if not state.teaching.distortion or state.distorted or held_out is None or not trained:
+            return
+        given_N = state.table.columns["given"]
+        found = learned_by_heart(state.network, (self.train_evaluator, given_N), (held_out.evaluator, held_out.labels))
+        if not self.processes.leader_says(found is not None):
+            return
+        state.distorted = True
+        if found is not None and self.prepare.preparation.kind == "images":
+            listener.note(
+                f"the network agrees with {found[0]:.1f}% of the labels it learned and {found[1]:.1f}% of those held"
+                f" out, so it begins to know them by heart: from phase {phase.name} on it learns distorted images."
+            )
 
     def _run_epoch(self, number: int, phase_epoch: int, listener: Listener) -> None:
         started = time.perf_counter()

@@ -55,7 +55,7 @@ class Step:
         self.objective = wrap(lambda *arguments: objective(state.method, phase, *arguments))
         are_images = prepare.preparation.kind == "images"
         self.views = state.teaching.views if are_images else 1
-        self.distortion = state.teaching.distortion if are_images and phase.distorted else 0.0
+        self.distortion = state.teaching.distortion if are_images and state.distorted else 0.0
         self.distort = wrap(distort)
         # Where labels stay and nothing is recorded of predictions, nobody asks the teacher.
         self.taught = state.average is not None and (phase.rule.moves or phase.track_predictions)

@@ -92,7 +92,7 @@ class Pencil(Method):
     def phases(self, settings: Mapping[str, PhaseSettings]) -> tuple[Phase, ...]:
         backbone, labels, tuning = (self.phase_setting(settings, name) for name in self.phase_names)
         return (
-            Phase("backbone", backbone.epochs, backbone.lr, Fixed(), patience=backbone.patience, distorted=False),
+            Phase("backbone", backbone.epochs, backbone.lr, Fixed(), patience=backbone.patience),
             Phase(
                 "labels",
                 labels.epochs,
