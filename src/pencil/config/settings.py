@@ -60,8 +60,8 @@ class TeachingSettings:
     views: int = 1
     """Augmented views of an example whose averaged prediction moves its label, 1 or 2; images only."""
     distortion: float = 0.0
-    """How strongly images are distorted (tilt, colours, a hole), 0 to 1, from the phase on at whose start the network
-    knows labels by heart; the averaged network sees them undistorted."""
+    """How strongly images are distorted (tilt, colours, a hole), 0 to 1, from label learning on, where the network knows
+    labels by heart by then; the averaged network sees them undistorted."""
     guard: bool = False
     """Go back to the last good labels where moving them does harm, and move them more slowly from there."""
     mixup: float = 0.0

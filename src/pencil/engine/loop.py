@@ -121,10 +121,12 @@ class Engine:
         self._distort_where_it_helps(phase, listener)
 
     def _distort_where_it_helps(self, phase: Phase, listener: Listener) -> None:
-        """Show distorted images from here on, if the network knows labels by heart; it is slower to learn from them."""
+        """Show distorted images from here on, if the network knows labels by heart as they begin to move.
+
+        It is slower to learn from such images: where it has nothing to gain, or no time left, they only do harm.
+        """
         state, held_out = self.state, self.watched.get("held_out")
-        trained = self.epoch > 0 or phase.rule.moves
-        if not state.teaching.distortion or state.distorted or held_out is None or not trained:
+        if not state.teaching.distortion or state.distorted or held_out is None or not phase.rule.moves:
             return
         given_N = state.table.columns["given"]
         found = learned_by_heart(state.network, (self.train_evaluator, given_N), (held_out.evaluator, held_out.labels))
