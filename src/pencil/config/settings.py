@@ -60,7 +60,7 @@ class TeachingSettings:
     views: int = 1
     """Augmented views of an example whose averaged prediction moves its label, 1 or 2; images only."""
     distortion: float = 0.0
-    """How strongly images are distorted (tilt, colours, a hole), 0 to 1, from label learning on, where the network knows
+    """How strongly images are distorted (tilt, colours, a hole), 0 to 1, from label learning on, if the network knows
     labels by heart by then; the averaged network sees them undistorted."""
     guard: bool = False
     """Go back to the last good labels where moving them does harm, and move them more slowly from there."""
