@@ -109,6 +109,7 @@ def test_the_default_on_labels_that_people_gave(pencil: Command, place: Path, fa
     assert "--labels cifar10n_labels.npz:random_label1" in record["command"] and str(place) not in json.dumps(record)
     assert 5 < record["label_accuracy"]["given"] < 16, "people's labels, not the dataset's"
     assert 0 <= record["detection"]["auprc"] <= 1
+    assert record["teaching"]["guard"] and record["teaching"]["distortion"] == 1
     assert f"{record['detection']['auprc']:.4f}" in out
     assert "0 of 1 trials to run" in pencil(*asked, "--out", "out", "--epochs", 3, *TINY, "--dry-run")[1]
 

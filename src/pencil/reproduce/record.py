@@ -49,6 +49,7 @@ def _description(trial: Trial, config: Mapping[str, Any], history: Sequence[Mapp
         "recipe": str(config["recipe"]),
         "backbone": str(config["backbone"]),
         "options": dict(config.get("options", {})),
+        "teaching": dict(config.get("teaching", {})),
         "phases": phases,
         "epochs": sum(phases.values()),
         "command": command(trial),
