@@ -80,10 +80,8 @@ class Pencil(Method):
         uninformed = torch.full((num_classes, num_classes), 1 / num_classes)
         self.register_buffer("transition", uninformed if asked else None)
         self.register_buffer("temperature", torch.ones(()) if asked else None)
-        self.register_buffer("looks", torch.zeros(()) if asked else None)
         self.transition: Tensor | None
         self.temperature: Tensor | None
-        self.looks: Tensor | None
 
     @property
     def label_scale(self) -> float:
@@ -106,7 +104,7 @@ class Pencil(Method):
         )
 
     def before_epoch(self, view: TrainingView, phase: Phase) -> None:
-        if self.transition is None or self.temperature is None or self.looks is None or phase.name != "labels":
+        if self.transition is None or self.temperature is None or phase.name != "labels":
             return
         held_out = view.held_out()
         if held_out is not None:
@@ -114,9 +112,11 @@ class Pencil(Method):
             trained_on = (view.predict().log(), view.columns["given"]) if few else None
             # A network that learns its own opinions would take its mistakes for noise: the first look counts, where
             # labels enough are held out for one, and elsewhere the mean of all looks so far.
-            if few or not self.looks:
-                self.looks += 1
-                self.transition.lerp_(fit_transition(held_out, trained_on).to(self.transition), 1 / self.looks.item())
+            # Going back may have made it forget them.
+            knows_nothing = bool((self.transition == self.transition[0, 0]).all())
+            if few or knows_nothing:
+                share = 1.0 if knows_nothing else 1 / (view.phase_epoch + 1)
+                self.transition.lerp_(fit_transition(held_out, trained_on).to(self.transition), share)
             self.temperature.copy_(fit_temperature(held_out, self.transition))
 
     def loss(self, batch: Batch) -> Terms:
