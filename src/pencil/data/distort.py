@@ -62,7 +62,7 @@ def _coloured(images: Tensor, is_on: Tensor, brightness: Tensor, contrast: Tenso
 def _with_hole(images: Tensor, side: Tensor, top: Tensor, left: Tensor) -> Tensor:
     height, width = images.shape[-2:]
     y, x = _centred(images, height) / height + 0.5, _centred(images, width) / width + 0.5
-    # The hole's centre may lie anywhere, so the border keeps as much of its pixels as the middle.
+    # Its centre lies anywhere in the image, so it may hang over the border.
     tall, wide = (y.view(1, 1, -1, 1) - top).abs() < side / 2, (x.view(1, 1, 1, -1) - left).abs() < side / 2
     return torch.where(tall & wide, torch.zeros_like(images), images)
 

@@ -126,14 +126,15 @@ class Engine:
         It is slower to learn from such images: where it has nothing to gain, or no time left, they only do harm.
         """
         state, held_out = self.state, self.watched.get("held_out")
-        if not state.teaching.distortion or state.distorted or held_out is None or not phase.rule.moves:
+        wanted = state.teaching.distortion and self.prepare.preparation.kind == "images" and not state.distorted
+        if not wanted or held_out is None or not phase.rule.moves:
             return
         given_N = state.table.columns["given"]
         found = learned_by_heart(state.network, (self.train_evaluator, given_N), (held_out.evaluator, held_out.labels))
         if not self.processes.leader_says(found is not None):
             return
         state.distorted = True
-        if found is not None and self.prepare.preparation.kind == "images":
+        if found is not None:
             listener.note(
                 f"the network agrees with {found[0]:.1f}% of the labels it learned and {found[1]:.1f}% of those held"
                 f" out, so it begins to know them by heart: from phase {phase.name} on it learns distorted images."

@@ -50,6 +50,7 @@ class System:
     data: Mapping[str, Any] = field(default_factory=dict)
     """Settings of the data that the method needs, e.g. a clean subset."""
     teaching: Mapping[str, Any] = field(default_factory=dict)
+    """What helps the method, where it differs from the recipe."""
     starred: bool = False
     """With these options it uses information that PENCIL does not."""
 

@@ -16,8 +16,9 @@ from pencil.run.queue import Job
 QUICK_EPOCHS = 36
 QUICK_OPTIONS: dict[str, dict[str, Any]] = {"pencil": {"label_step": "1.2 -> 0"}}
 """In half as many epochs as the recipe `auto` has, labels get as far with steps twice as large."""
-HUMAN_FILES = ("CIFAR-10_human.pt", "cifar10n_labels.npz")
 QUICK_NETWORK: dict[str, Any] = {"backbone": "small_cnn", "backbone_options": {"width": 8}}
+HUMAN_FILES = ("CIFAR-10_human.pt", "cifar10n_labels.npz")
+"""Labels that people gave to CIFAR-10: as published, or the same arrays without pickles."""
 
 
 @dataclass(frozen=True, kw_only=True)

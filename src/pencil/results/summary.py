@@ -7,7 +7,7 @@ from typing import Any
 
 from pencil.results.documents import damaged, read_object, write_json
 
-PAIRS = {
+GROUPS = {
     "test_accuracy": ("best", "last"),
     "label_accuracy": ("given", "corrected"),
     "detection": ("auprc", "auroc", "f1"),
@@ -67,7 +67,7 @@ def read_summary(path: Path) -> dict[str, Any]:
     }
     if wrong := [name for name, kind in kinds.items() if not isinstance(fields.get(name), kind)]:
         raise damaged(path, f"its {wrong[0]} is missing, or of the wrong kind")
-    for name, parts in PAIRS.items():
+    for name, parts in GROUPS.items():
         pair = fields.get(name, dict.fromkeys(parts))
         if not isinstance(pair, dict) or not all(isinstance(pair.get(part), int | float | None) for part in parts):
             raise damaged(path, f"its {name} is of the wrong kind")
