@@ -1,5 +1,7 @@
 """The default recipe: scale-free, long enough to flip a label, and found by name."""
 
+from typing import Any
+
 import pytest
 
 from pencil import methods, recipes
@@ -34,12 +36,14 @@ def test_few_examples_get_more_weight_decay() -> None:
 
 
 def test_images_are_distorted_where_they_have_pixels_to_lose() -> None:
-    def teaching(kind: str, *shape: int) -> dict[str, float]:
-        return recipes.resolve("auto", "pencil", recipes.Facts(5_000, 10, kind, shape=shape))["teaching"]  # type: ignore[no-any-return]
+    def settings(kind: str, *shape: int) -> dict[str, Any]:
+        return recipes.resolve("auto", "pencil", recipes.Facts(5_000, 10, kind, shape=shape))
 
-    assert teaching("images", 3, 32, 48)["distortion"] == 1
-    assert "distortion" not in teaching("images", 1, 8, 40)
-    assert "distortion" not in teaching("rows", 64)
+    distorted, small, rows = settings("images", 3, 32, 48), settings("images", 1, 8, 40), settings("rows", 64)
+    assert distorted["teaching"]["distortion"] == 1
+    assert "distortion" not in small["teaching"] and "distortion" not in rows["teaching"]
+    for name in ("labels", "tuning"):
+        assert distorted["phases"][name]["epochs"] > small["phases"][name]["epochs"] == rows["phases"][name]["epochs"]
 
 
 def test_other_methods_train_once_for_as_long_as_pencil_usually_does() -> None:

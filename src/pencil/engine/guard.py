@@ -20,8 +20,8 @@ SURE = 3.0
 """Standard errors by which held-out accuracy must fall before it counts as harm."""
 AGREEMENT_KEPT = 2 / 3
 """Share of the best agreement between network and labels below which the two have come apart."""
-CLASS_KEPT = 1 / 3
-"""Share of its given examples below which a class counts as collapsing; noise alone shifts classes less."""
+CLASS_KEPT = 1 / 10
+"""Share of its given examples below which a class counts as collapsing; a hesitant network may like some less."""
 SLOWER = 1 / 4
 """What the label step is multiplied by after each return."""
 

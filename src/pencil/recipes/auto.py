@@ -12,11 +12,15 @@ from typing import Any
 
 from pencil.recipes.facts import Facts
 
+Epochs = tuple[int, int, int]
+
 EPOCHS = (60, 40, 20)
 """At most, for the first phase."""
+DISTORTED_EPOCHS = (60, 80, 30)
+"""Distorted images take longer to learn."""
 PATIENCE = 8
-USUAL = 80
-"""What the three phases usually come to, and what other methods get."""
+USUAL_FIRST = 20
+"""What the first phase usually takes: other methods get as many epochs as the three phases usually come to."""
 RATE = 0.05
 LABEL_STEP = 2.5
 TEACHING = {"average_epochs": 1.0, "guard": True}
@@ -38,9 +42,11 @@ SHARES: dict[str, dict[str, tuple[int, bool]]] = {
 OPTIONS: dict[str, dict[str, Any]] = {"joint_optimization": {"entropy_weight": 0.4}}
 
 
-def recipe(method: str, facts: Facts, epochs: tuple[int, int, int] = EPOCHS) -> dict[str, Any]:
+def recipe(
+    method: str, facts: Facts, epochs: Epochs = EPOCHS, distorted_epochs: Epochs = DISTORTED_EPOCHS
+) -> dict[str, Any]:
     """Return the default settings for a method on data of this size."""
-    epochs = _epochs(facts, epochs)
+    epochs = _epochs(facts, distorted_epochs if _may_distort(facts) else epochs)
     settings: dict[str, Any] = {
         "optimizer": {
             "batch_size": _batch_size(facts.num_examples),
@@ -49,9 +55,9 @@ def recipe(method: str, facts: Facts, epochs: tuple[int, int, int] = EPOCHS) -> 
         }
     }
     if method != "pencil":
-        return settings | _other(method, facts.phase_names, min(sum(epochs), USUAL))
+        return settings | _other(method, facts.phase_names, min(epochs[0], USUAL_FIRST) + epochs[1] + epochs[2])
     return settings | {
-        "teaching": TEACHING | _distortion(facts),
+        "teaching": TEACHING | ({"distortion": DISTORTION} if _may_distort(facts) else {}),
         "phases": {
             # Label learning begins with the best of these epochs.
             "backbone": {"epochs": epochs[0], "lr": str(RATE), "patience": PATIENCE},
@@ -87,9 +93,8 @@ def _other(method: str, names: tuple[str, ...], epochs: int) -> dict[str, Any]:
     return {"phases": phases, **({"options": OPTIONS[method]} if method in OPTIONS else {})}
 
 
-def _distortion(facts: Facts) -> dict[str, float]:
-    large = facts.kind == "images" and min(facts.shape[1:], default=0) >= LEAST_DISTORTED
-    return {"distortion": DISTORTION} if large else {}
+def _may_distort(facts: Facts) -> bool:
+    return facts.kind == "images" and min(facts.shape[1:], default=0) >= LEAST_DISTORTED
 
 
 def _batch_size(examples: int) -> int:
@@ -106,7 +111,7 @@ def _weight_decay(examples: int) -> float:
     return round(min(max(4 / max(examples, 1), LEAST_DECAY), 0.02), 6)
 
 
-def _epochs(facts: Facts, wanted: tuple[int, int, int]) -> tuple[int, int, int]:
+def _epochs(facts: Facts, wanted: Epochs) -> Epochs:
     # Labels need epochs, not steps, to move; large data gets fewer of them, but never too few to flip a label:
     # a step that falls to zero closes a gap of η·epochs in all, and the gap is K at first.
     factor = 1.0 if facts.num_examples <= 100_000 else max(0.5, (100_000 / facts.num_examples) ** 0.25)

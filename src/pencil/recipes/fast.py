@@ -10,6 +10,7 @@ from pencil.recipes import auto
 from pencil.recipes.facts import Facts
 
 EPOCHS = (20, 40, 20)
+DISTORTED_EPOCHS = (20, 60, 20)
 LARGEST_BATCH = 512
 SIDES = range(24, 65)
 """Sides of images for the wide network: smaller ones do not need it, larger ones cost it more than they gain."""
@@ -17,7 +18,7 @@ SIDES = range(24, 65)
 
 def recipe(method: str, facts: Facts) -> dict[str, Any]:
     """Return the settings for a method on data of this size."""
-    settings = auto.recipe(method, facts, epochs=EPOCHS)
+    settings = auto.recipe(method, facts, EPOCHS, DISTORTED_EPOCHS)
     batch = settings["optimizer"]["batch_size"]
     for phase in settings["phases"].values():
         phase.pop("patience", None)
