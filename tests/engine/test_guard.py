@@ -32,14 +32,26 @@ def guard(accuracy: float = 60.0, agreement: float = 90.0) -> Guard:
         (56.9, 90.0, [100, 100], "accuracy on the held-out labels fell from 60.0% to 56.9%"),
         (60.0, 61.0, [100, 100], ""),
         (60.0, 59.0, [100, 100], "agrees with 59.0% of the labels, after 90.0%"),
-        (60.0, 90.0, [176, 24], ""),
-        (60.0, 90.0, [177, 23], "class 1 is down to 23 of 100"),
+        (60.0, 90.0, [179, 21], ""),
+        (60.0, 90.0, [180, 20], "class 1 is down to 20 of 100"),
     ],
 )
 def test_harm_is_a_fall_beyond_chance(accuracy: float, agreement: float, labels: list[int], says: str) -> None:
     record = {"held_out_accuracy": accuracy, "agreement": agreement}
     found = guard().judge(record, 2_400, torch.tensor(labels), GIVEN)
     assert says in found if says else not found
+
+
+def test_a_class_may_shrink_further_where_few_labels_are_right() -> None:
+    record, given = {"held_out_accuracy": 15.0, "agreement": 90.0}, torch.tensor([10_000, 10_000])
+    hesitant = guard()
+    hesitant.highest[0] = 15.0
+    assert not hesitant.judge(record, 2_400, torch.tensor([19_200, 800]), given)
+    assert "class 1" in hesitant.judge(record, 2_400, torch.tensor([19_300, 700]), given)
+    assert "class 1" in guard().judge(record | {"held_out_accuracy": 60.0}, 2_400, torch.tensor([17_200, 2_800]), given)
+    # Without held-out labels, two in three are taken to be right.
+    assert not hesitant.judge(record, 0, torch.tensor([16_700, 3_300]), given)
+    assert "class 1" in hesitant.judge(record, 0, torch.tensor([16_800, 3_200]), given)
 
 
 def test_all_of_a_few_held_out_labels_is_no_certainty() -> None:

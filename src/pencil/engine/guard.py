@@ -20,8 +20,10 @@ SURE = 3.0
 """Standard errors by which held-out accuracy must fall before it counts as harm."""
 AGREEMENT_KEPT = 2 / 3
 """Share of the best agreement between network and labels below which the two have come apart."""
-CLASS_KEPT = 1 / 10
-"""Share of its given examples below which a class counts as collapsing; a hesitant network may like some less."""
+CLASS_KEPT = 1 / 2
+"""Share below which a class counts as collapsing, of as many of its given examples as were found right elsewhere."""
+USUALLY_RIGHT = 2 / 3
+"""How many given labels are taken to be right where none are held out to tell."""
 SLOWER = 1 / 4
 """What the label step is multiplied by after each return."""
 
@@ -48,8 +50,10 @@ class Guard:
             return f"accuracy on the held-out labels fell from {best:.1f}% to {accuracy:.1f}%"
         if record["agreement"] < AGREEMENT_KEPT * agreeing:
             return f"the network agrees with {record['agreement']:.1f}% of the labels, after {agreeing:.1f}%"
-        # Classes of a few examples come and go by chance.
-        least_C = CLASS_KEPT * (given_C - SURE * given_C.sqrt())
+        # The network finds so many held-out labels right without having seen them, so about as many of a class are
+        # its own. Classes of a few examples come and go by chance.
+        right = best / 100 if held_out else USUALLY_RIGHT
+        least_C = CLASS_KEPT * right * (given_C - SURE * given_C.sqrt())
         fewer = (labels_C < least_C).nonzero().flatten().tolist()
         if fewer:
             return f"class {fewer[0]} is down to {int(labels_C[fewer[0]]):,} of {int(given_C[fewer[0]]):,} examples"
