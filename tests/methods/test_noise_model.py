@@ -6,7 +6,16 @@ import torch
 from torch import Tensor
 
 from pencil.config import PhaseSettings
-from pencil.methods._noise_model import Seen, _sure, clean_probability, fit_temperature, fit_transition
+from pencil.errors import PencilError
+from pencil.methods._noise_model import (
+    Seen,
+    _sure,
+    clean_probability,
+    fit_bias,
+    fit_shares,
+    fit_temperature,
+    fit_transition,
+)
 from pencil.methods.pencil import Pencil
 
 N, C = 4_000, 4
@@ -68,10 +77,45 @@ def test_the_probability_is_that_of_bayes_and_calibrated() -> None:
         assert float((given == truth)[within].double().mean()) == pytest.approx(float(right[within].mean()), abs=0.08)
 
 
+@pytest.mark.parametrize("noise", [CLEAN, SYMMETRIC, PAIRED], ids=["clean", "symmetric", "paired"])
+@pytest.mark.parametrize("lent", [False, True], ids=["held out", "few held out"])
+def test_a_class_that_the_network_dislikes_gets_its_share_back(noise: np.ndarray, lent: bool) -> None:
+    logits, given, truth = made(noise, doubt=1.0)
+    logits[:, 1] -= 1.5
+    held_out, trained_on = (
+        ((logits[:400], given[:400]), (logits[400:], given[400:])) if lent else ((logits, given), None)
+    )
+    temperature = torch.ones(())
+    shares = fit_shares(held_out, trained_on, temperature, torch.bincount(given))
+    true = torch.bincount(truth) / N
+    assert logits.softmax(-1).mean(0)[1] < 0.6 * true[1]
+    assert (shares - true).abs().max() < 0.15 * true.min()
+    bias = fit_bias(held_out, trained_on, temperature, shares)
+    np.testing.assert_allclose((logits + bias).softmax(-1).mean(0), shares, atol=1e-3)
+    assert ((logits + bias).argmax(-1) == truth).sum() > (logits.argmax(-1) == truth).sum()
+
+
+def test_labels_that_tell_nothing_do_not_carry_shares_away() -> None:
+    logits, _, _ = made(CLEAN, doubt=1.0)
+    logits[:, 1] -= 1.5
+    given = torch.from_numpy(np.random.default_rng(1).integers(0, C, N))
+    shares = fit_shares((logits, given), None, torch.ones(()), torch.bincount(given))
+    named = logits.softmax(-1).mean(0)
+    assert (shares / named).log().abs().max() < 1, "no further than a network's likings usually are"
+
+
+def test_shares_need_the_noise() -> None:
+    with pytest.raises(PencilError, match=r"by_class_shares needs options\.by_clean_probability"):
+        Pencil({"by_class_shares": True, "anchor": 1.0, "label_step": "1"}, C)
+
+
 def test_unlabelled_and_unseen_classes_do_no_harm() -> None:
     logits = torch.randn(20, C)
     transition, temperature = fit_noise((logits, torch.full((20,), -1)))
     assert transition.isfinite().all() and temperature == 1
+    nobody = logits, torch.full((20,), -1)
+    shares = fit_shares(nobody, None, temperature, torch.zeros(C))
+    assert shares.tolist() == [1 / C] * C and not fit_bias(nobody, None, temperature, shares).any()
     right = clean_probability(logits, torch.zeros(20, C), transition.float())
     assert (right == 0).all(), "no label, nothing to be right"
 

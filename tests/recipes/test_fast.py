@@ -18,7 +18,7 @@ def test_it_takes_fewer_epochs_and_the_wide_network_on_small_images() -> None:
     assert sum(p["epochs"] for p in settings["phases"].values()) == sum(fast.DISTORTED_EPOCHS)
     # Four times the batch, four times the rate.
     assert settings["optimizer"]["batch_size"] == 512
-    assert settings["phases"]["tuning"]["lr"] == "0.2 ~> 0"
+    assert settings["phases"]["labels"]["lr"] == "0.2 ~> 0.04" and settings["phases"]["tuning"]["lr"] == "0.04 ~> 0"
     assert settings["options"] == default["options"]
 
 

@@ -21,6 +21,10 @@ CHANCE = 1.0
 """Standard errors within which two agreements count as the same."""
 SMOOTHING = 1.0
 """How many examples the mean over all classes counts as, for each class's own row of the matrix."""
+WEIGHTS = tuple(2.0**power for power in range(15))
+"""The same, where the rows themselves are to tell."""
+LEAST_SHARE = 1e-6
+ROUNDS = 30
 TEMPERATURES = tuple(2 ** (power / 4) for power in range(-16, 17))
 
 
@@ -43,6 +47,64 @@ def fit_temperature(held_out: Seen, transition_CC: Tensor) -> Tensor:
         for t in TEMPERATURES
     ]
     return logits_NC.new_tensor(TEMPERATURES)[torch.stack(likelihood).argmax()]
+
+
+def fit_shares(held_out: Seen, trained_on: Seen | None, temperature: Tensor, given_C: Tensor) -> Tensor:
+    """Return the share of each class: what explains how often each was given, or as far as that is unknown, named.
+
+    Shares are told by all given labels, but through T, and a class's own row of it by few: rows count here as far as
+    they differ beyond chance.
+    """
+    counts_CC = _sure_counts(*_joined(_known(held_out), trained_on))
+    mean_CC = _mean_transition(counts_CC)
+    weight = max(WEIGHTS, key=lambda weight: _evidence(counts_CC, weight * mean_CC))
+    transition_CC = (counts_CC + weight * mean_CC) / (counts_CC.sum(-1, keepdim=True) + weight)
+    named_NC = _named(held_out, trained_on, temperature).softmax(-1)
+    named_C = (named_NC.sum(0) / max(len(named_NC), 1)).clamp(min=LEAST_SHARE).log()
+    given_C = given_C.to(named_C) / given_C.sum().clamp(min=1)
+    change_C = torch.zeros_like(named_C, requires_grad=True)
+    optimizer = torch.optim.LBFGS([change_C], max_iter=100, line_search_fn="strong_wolfe")
+
+    def cost() -> Tensor:
+        optimizer.zero_grad()
+        likely_C = ((named_C + change_C).softmax(-1) @ transition_CC).clamp(min=1e-12)
+        total = change_C.square().sum() / 2 - counts_CC.sum() * (given_C * likely_C.log()).sum()
+        total.backward()  # type: ignore[no-untyped-call]
+        return total
+
+    with torch.enable_grad():
+        optimizer.step(cost)  # type: ignore[no-untyped-call]
+    return (named_C + change_C.detach()).softmax(-1)
+
+
+def fit_bias(held_out: Seen, trained_on: Seen | None, temperature: Tensor, share_C: Tensor) -> Tensor:
+    """Return what is to be added to a network's outputs so that they name each class as often as its share is.
+
+    A class that a hesitant network likes less is never named once the network is made sure, and labels that follow it
+    would lose the class.
+    """
+    outputs_NC = _named(held_out, trained_on, temperature)
+    bias_C = outputs_NC.new_zeros(outputs_NC.shape[1])
+    for _ in range(ROUNDS if len(outputs_NC) else 0):
+        bias_C += (share_C.to(bias_C) / (outputs_NC + bias_C).softmax(-1).mean(0).clamp(min=LEAST_SHARE)).log()
+    return bias_C - bias_C.mean()
+
+
+def _named(held_out: Seen, trained_on: Seen | None, temperature: Tensor) -> Tensor:
+    # A few examples are of other classes than the rest by chance: where there are no more, those trained on count too.
+    seen = (held_out,) if trained_on is None else (held_out, trained_on)
+    outputs_NC = torch.cat([_known(each)[0] for each in seen])
+    return outputs_NC / temperature.to(outputs_NC)
+
+
+def _evidence(counts_CC: Tensor, prior_CC: Tensor) -> float:
+    """Return how likely such counts are where every row's chances were drawn around the mean's (Dirichlet).
+
+    Rows that differ no more than by chance speak for a heavy mean: all classes together then tell the noise.
+    """
+    each_C = torch.lgamma(prior_CC.sum(-1)) - torch.lgamma(prior_CC.sum(-1) + counts_CC.sum(-1))
+    each_CC = torch.lgamma(prior_CC + counts_CC) - torch.lgamma(prior_CC)
+    return float(each_C.sum() + each_CC.sum())
 
 
 def _known(seen: Seen) -> Seen:
@@ -72,15 +134,23 @@ def _counts(logits_NC: Tensor, given_N: Tensor) -> Tensor:
 
 
 def _transition(logits_NC: Tensor, given_N: Tensor) -> Tensor:
+    counts_CC = _sure_counts(logits_NC, given_N)
+    weight = SMOOTHING * len(counts_CC)
+    return (counts_CC + weight * _mean_transition(counts_CC)) / (counts_CC.sum(-1, keepdim=True) + weight)
+
+
+def _sure_counts(logits_NC: Tensor, given_N: Tensor) -> Tensor:
     sure_N = _sure(logits_NC, given_N)
-    counts_CC = _counts(logits_NC[sure_N], given_N[sure_N])
+    return _counts(logits_NC[sure_N], given_N[sure_N])
+
+
+def _mean_transition(counts_CC: Tensor) -> Tensor:
+    """Return the matrix that takes all classes as equally noisy, and all mistakes as equally likely."""
     classes = len(counts_CC)
     # One more example on either side: nothing is certain from few.
     wrong = (counts_CC.sum() - counts_CC.diagonal().sum() + 1) / (counts_CC.sum() + 2)
     eye_CC = torch.eye(classes, dtype=counts_CC.dtype, device=counts_CC.device)
-    mean_CC = (1 - wrong) * eye_CC + wrong / max(classes - 1, 1) * (1 - eye_CC)
-    weight = SMOOTHING * classes
-    return (counts_CC + weight * mean_CC) / (counts_CC.sum(-1, keepdim=True) + weight)
+    return (1 - wrong) * eye_CC + wrong / max(classes - 1, 1) * (1 - eye_CC)
 
 
 def _sure(logits_NC: Tensor, given_N: Tensor) -> Tensor:

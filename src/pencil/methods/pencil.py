@@ -11,7 +11,14 @@ from pencil import losses
 from pencil.config import PhaseSettings, Schedule
 from pencil.errors import PencilError, did_you_mean
 from pencil.methods._contract import Method, TrainingView
-from pencil.methods._noise_model import FEW, clean_probability, fit_temperature, fit_transition
+from pencil.methods._noise_model import (
+    FEW,
+    clean_probability,
+    fit_bias,
+    fit_shares,
+    fit_temperature,
+    fit_transition,
+)
 from pencil.table import Fixed, GradientStep
 from pencil.table.initial import scale_for_classes
 from pencil.table.rules import log_distribution
@@ -51,6 +58,8 @@ class Options:
     """Mix examples in fine-tuning too, where teaching.mixup mixes them."""
     by_clean_probability: bool = False
     """Anchor each label by the probability that it is right, and learn from it as far as it is believed."""
+    by_class_shares: bool = False
+    """With it: have classes named as often as they are right, as far as given labels tell, so that none is lost."""
 
 
 class Pencil(Method):
@@ -76,12 +85,19 @@ class Pencil(Method):
         self.loss_scale = 1 / num_classes if o.divide_by_classes else 1.0
         self.keeps_best = "loss" if o.from_best else ""
         asked = o.by_clean_probability
+        shared = o.by_class_shares
+        if shared and not asked:
+            raise PencilError("options.by_class_shares needs options.by_clean_probability, which estimates the noise.")
         # Until something is known of the noise, a label says no more than the network has already learned from it.
         uninformed = torch.full((num_classes, num_classes), 1 / num_classes)
         self.register_buffer("transition", uninformed if asked else None)
         self.register_buffer("temperature", torch.ones(()) if asked else None)
+        self.register_buffer("shares", torch.full((num_classes,), 1 / num_classes) if shared else None)
+        self.register_buffer("bias", torch.zeros(num_classes) if shared else None)
         self.transition: Tensor | None
         self.temperature: Tensor | None
+        self.shares: Tensor | None
+        self.bias: Tensor | None
 
     @property
     def label_scale(self) -> float:
@@ -106,18 +122,25 @@ class Pencil(Method):
     def before_epoch(self, view: TrainingView, phase: Phase) -> None:
         if self.transition is None or self.temperature is None or phase.name != "labels":
             return
-        held_out = view.held_out()
-        if held_out is not None:
-            few = len(held_out[1]) < FEW
-            trained_on = (view.predict().log(), view.columns["given"]) if few else None
-            # A network that learns its own opinions would take its mistakes for noise: the first look counts, where
-            # labels enough are held out for one, and elsewhere the mean of all looks so far.
-            # Going back may have made it forget them.
-            knows_nothing = bool((self.transition == self.transition[0, 0]).all())
-            if few or knows_nothing:
-                share = 1.0 if knows_nothing else 1 / (view.phase_epoch + 1)
-                self.transition.lerp_(fit_transition(held_out, trained_on).to(self.transition), share)
-            self.temperature.copy_(fit_temperature(held_out, self.transition))
+        held_out, given_N = view.held_out(), view.columns["given"]
+        if held_out is None:
+            return
+        few = len(held_out[1]) < FEW
+        trained_on = (view.predict().log(), given_N) if few else None
+        # A network that learns its own opinions would take its mistakes for noise: the first look counts, where
+        # labels enough are held out for one, and elsewhere the mean of all looks so far.
+        # Going back may have made it forget them.
+        knows_nothing = bool((self.transition == self.transition[0, 0]).all())
+        look = 1.0 if knows_nothing else 1 / (view.phase_epoch + 1) if few else 0.0
+        if look:
+            self.transition.lerp_(fit_transition(held_out, trained_on).to(self.transition), look)
+        self.temperature.copy_(fit_temperature(held_out, self.transition))
+        if self.shares is not None and self.bias is not None:
+            if look:
+                given_C = torch.bincount(given_N[given_N >= 0], minlength=self.num_classes)
+                found_C = fit_shares(held_out, trained_on, self.temperature, given_C)
+                self.shares.lerp_(found_C.to(self.shares), look)
+            self.bias.copy_(fit_bias(held_out, trained_on, self.temperature, self.shares))
 
     def loss(self, batch: Batch) -> Terms:
         """The loss of each phase, times c: KL + a·L_o + β·H; the network's share is divided by c again."""
@@ -159,6 +182,8 @@ class Pencil(Method):
         if self.transition is None or self.temperature is None or batch.teacher_logits is None:
             return batch, None
         teacher_BC = batch.teacher_logits / self.temperature
+        if self.bias is not None:
+            teacher_BC = teacher_BC + self.bias
         return replace(batch, teacher_logits=teacher_BC), self._clean(batch, teacher_BC)
 
     def _clean(self, batch: Batch, teacher_BC: Tensor) -> Tensor:

@@ -16,12 +16,14 @@ Epochs = tuple[int, int, int]
 
 EPOCHS = (60, 40, 20)
 """At most, for the first phase."""
-DISTORTED_EPOCHS = (60, 80, 30)
+DISTORTED_EPOCHS = (60, 100, 20)
 """Distorted images take longer to learn."""
 PATIENCE = 8
 USUAL_FIRST = 20
 """What the first phase usually takes: other methods get as many epochs as the three phases usually come to."""
 RATE = 0.05
+FALLEN = 0.2
+"""Share of the rate that is left when labels have been learned."""
 LABEL_STEP = 2.5
 TEACHING = {"average_epochs": 1.0, "guard": True}
 DISTORTION = 1.0
@@ -43,26 +45,33 @@ OPTIONS: dict[str, dict[str, Any]] = {"joint_optimization": {"entropy_weight": 0
 
 
 def recipe(
-    method: str, facts: Facts, epochs: Epochs = EPOCHS, distorted_epochs: Epochs = DISTORTED_EPOCHS
+    method: str,
+    facts: Facts,
+    *,
+    epochs: Epochs = EPOCHS,
+    distorted_epochs: Epochs = DISTORTED_EPOCHS,
+    rate: float = RATE,
 ) -> dict[str, Any]:
     """Return the default settings for a method on data of this size."""
     epochs = _epochs(facts, distorted_epochs if _may_distort(facts) else epochs)
     settings: dict[str, Any] = {
         "optimizer": {
-            "batch_size": _batch_size(facts.num_examples),
+            "batch_size": batch_size(facts.num_examples),
             "momentum": 0.9,
             "weight_decay": LEAST_DECAY if method in BOUNDED else _weight_decay(facts.num_examples),
         }
     }
     if method != "pencil":
-        return settings | _other(method, facts.phase_names, min(epochs[0], USUAL_FIRST) + epochs[1] + epochs[2])
+        return settings | _other(method, facts.phase_names, min(epochs[0], USUAL_FIRST) + epochs[1] + epochs[2], rate)
+    # A teacher knows more as the rate falls, and so do labels, where the network cannot learn them by heart meanwhile.
+    low = FALLEN * rate if _may_distort(facts) else rate
     return settings | {
         "teaching": TEACHING | ({"distortion": DISTORTION} if _may_distort(facts) else {}),
         "phases": {
             # Label learning begins with the best of these epochs.
-            "backbone": {"epochs": epochs[0], "lr": str(RATE), "patience": PATIENCE},
-            "labels": {"epochs": epochs[1], "lr": str(RATE)},
-            "tuning": {"epochs": epochs[2], "lr": f"{RATE} ~> 0"},
+            "backbone": {"epochs": epochs[0], "lr": f"{rate:g}", "patience": PATIENCE},
+            "labels": {"epochs": epochs[1], "lr": f"{rate:g} ~> {low:g}" if low < rate else f"{rate:g}"},
+            "tuning": {"epochs": epochs[2], "lr": f"{low:g} ~> 0"},
         },
         "options": {
             "compatibility": "code",
@@ -75,19 +84,20 @@ def recipe(
             "divide_by_classes": False,
             "from_best": True,
             "by_clean_probability": True,
+            "by_class_shares": True,
             # By then labels are as right as they get: the network may learn them as sharply as plain training would.
             "mix_tuning": False,
         },
     }
 
 
-def _other(method: str, names: tuple[str, ...], epochs: int) -> dict[str, Any]:
+def _other(method: str, names: tuple[str, ...], epochs: int, rate: float) -> dict[str, Any]:
     """Share the epochs PENCIL would take among a method's phases; the rate falls where a network's training ends."""
     parts = SHARES.get(method, {name: (1, name == names[-1]) for name in names})
     whole = sum(share for share, _ in parts.values())
     ends = [round(epochs * sum(share for share, _ in list(parts.values())[:n]) / whole) for n in range(len(parts) + 1)]
     phases = {
-        name: {"epochs": end - start, "lr": f"{RATE} ~> 0" if falls else str(RATE)}
+        name: {"epochs": end - start, "lr": f"{rate:g} ~> 0" if falls else f"{rate:g}"}
         for (name, (_, falls)), start, end in zip(parts.items(), ends, ends[1:], strict=False)
     }
     return {"phases": phases, **({"options": OPTIONS[method]} if method in OPTIONS else {})}
@@ -97,7 +107,7 @@ def _may_distort(facts: Facts) -> bool:
     return facts.kind == "images" and min(facts.shape[1:], default=0) >= LEAST_DISTORTED
 
 
-def _batch_size(examples: int) -> int:
+def batch_size(examples: int) -> int:
     """Return about a twentieth of the examples: small data needs steps more than it needs full batches."""
     return int(2 ** min(max(round(math.log2(max(examples, 1) / 20)), 4), 7))
 

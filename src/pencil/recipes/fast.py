@@ -18,15 +18,13 @@ SIDES = range(24, 65)
 
 def recipe(method: str, facts: Facts) -> dict[str, Any]:
     """Return the settings for a method on data of this size."""
-    settings = auto.recipe(method, facts, EPOCHS, DISTORTED_EPOCHS)
-    batch = settings["optimizer"]["batch_size"]
+    large = facts.num_examples >= 40 * LARGEST_BATCH
+    rate = auto.RATE * LARGEST_BATCH / auto.batch_size(facts.num_examples) if large else auto.RATE
+    settings = auto.recipe(method, facts, epochs=EPOCHS, distorted_epochs=DISTORTED_EPOCHS, rate=rate)
     for phase in settings["phases"].values():
         phase.pop("patience", None)
-    if facts.num_examples >= 40 * LARGEST_BATCH:
+    if large:
         settings["optimizer"] |= {"batch_size": LARGEST_BATCH, "nesterov": True}
-        rate = auto.RATE * LARGEST_BATCH / batch
-        for phase in settings["phases"].values():
-            phase["lr"] = phase["lr"].replace(str(auto.RATE), f"{rate:g}")
     if facts.kind == "images" and all(side in SIDES for side in facts.shape[1:]):
         settings["backbone"] = "resnet9"
     return settings

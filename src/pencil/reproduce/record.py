@@ -5,6 +5,7 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from pencil import methods
@@ -52,8 +53,15 @@ def _description(trial: Trial, config: Mapping[str, Any], history: Sequence[Mapp
         "teaching": dict(config.get("teaching", {})),
         "phases": phases,
         "epochs": sum(phases.values()),
+        "seconds_compiled": round(sum(_compiled(history, name) for name in phases), 1),
         "command": command(trial),
     }
+
+
+def _compiled(history: Sequence[Mapping[str, Any]], phase: str) -> float:
+    """Return what a phase takes where its step is compiled already: so many median epochs."""
+    seconds = [float(epoch["seconds"]) for epoch in history if epoch["phase"] == phase]
+    return len(seconds) * median(seconds) if seconds else 0.0
 
 
 def command(trial: Trial) -> str:

@@ -218,7 +218,7 @@ _LIST = (
         "fast", "The recipe fast: CIFAR-10, its own network", "cifar10", "resnet9",
         _noisy("cifar10", "symmetric", "symmetric", (50,), "fast"),
         ("Settings: the recipe fast, which is told nothing of the noise.", SYMMETRIC, SPLIT, RULE,
-         "Minutes are those of the whole run, the first step's compilation included."),
+         "Minutes are those of the whole run; compiled: every phase's epochs times its median epoch."),
     ),
     Study(
         "switches", "What each part of the default brings: CIFAR-10, the recipe fast", "cifar10", "resnet9",

@@ -87,8 +87,8 @@ def runs(records: Sequence[Record]) -> list[Part]:
     if not records:
         return []
     heads = (
-        "method", "cell", "seed", "best", "last", "labels given", "corrected", "AUPRC", "epochs", "minutes", "images/s",
-        "hardware", "versions",
+        "method", "cell", "seed", "best", "last", "labels given", "corrected", "AUPRC", "epochs", "minutes",
+        "compiled, s", "images/s", "hardware", "versions",
     )  # fmt: skip
     ordered = sorted(records, key=lambda r: (r["system"], r["cell"], int(r["seed"])))
     return [Heading("Runs", 3), Grid(heads, tuple(_run(record) for record in ordered))]
@@ -106,6 +106,7 @@ def _run(record: Record) -> tuple[str, ...]:
         record["system"], record["cell"], str(record["seed"]), number("test_accuracy", "best"),
         number("test_accuracy", "last"), number("label_accuracy", "given"), number("label_accuracy", "corrected"),
         number("detection", "auprc", 4), str(record["epochs"]), f"{record['seconds'] / 60:.1f}",
+        f"{record['seconds_compiled']:.0f}" if "seconds_compiled" in record else NONE,
         f"{record['images_per_second']:.0f}",
         f"{made.get('device', 'unknown')}, {made.get('precision', '?')}", versions,
     )  # fmt: skip

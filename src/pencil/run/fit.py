@@ -132,7 +132,8 @@ def _resume(
     refuse_other_settings(saved, asked, folder)
     hardware = merge(saved.get("hardware", {}), asked.get("hardware", {}))
     given = None if source is None or isinstance(source, (str, Path)) else source
-    prepared = plan(given, merge(saved, {"hardware": hardware}), download=download, cache_dir=cache_dir)
+    settings = merge(saved, {"hardware": hardware})
+    prepared = plan(given, settings, download=download, cache_dir=cache_dir, complete=True)
     refuse_other_data(prepared, folder)
     if not is_leader():
         return _train(prepared, choose_machine(prepared.settings.hardware), folder, Silent(), None)

@@ -62,17 +62,18 @@ def plan(
     epochs: Sequence[int] | None = None,
     download: bool = False,
     cache_dir: Path | None = None,
+    complete: bool = False,
 ) -> Plan:
-    """Read the data, fill in the recipe under what the user asked for, and make the method."""
+    """Read the data, fill in the recipe under what the user asked for, and make the method.
+
+    Settings that are `complete` have their recipe in them: a later version's may say more, which is not for them.
+    """
     _check(asked)
     asked = _with_source(source, asked)
     early = _check(asked)
     dataset = _dataset(source, early.data, early.seed, download=download, cache_dir=cache_dir)
     method_name = str(asked.get("method") or DEFAULT_METHOD)
-    phase_names = methods.kind(method_name).phase_names
-    inputs = dataset.preparation.spec
-    facts = recipes.Facts(len(dataset.train), dataset.num_classes, inputs.kind, phase_names, inputs.shape)
-    recipe = recipes.resolve(str(asked.get("recipe") or DEFAULT_RECIPE), method_name, facts)
+    recipe = {} if complete else _recipe(asked, method_name, dataset)
     document: Document = merge(recipe, {k: v for k, v in asked.items() if v not in ("", None)}, {"method": method_name})
     if epochs is not None:
         document = _with_epochs(document, epochs, methods.kind(method_name))
@@ -81,6 +82,12 @@ def plan(
     method.inform(_known(dataset))
     _check_teaching(settings, method)
     return Plan(settings, dataset, method, method.phases(settings.phases), (warning,) if warning else ())
+
+
+def _recipe(asked: Document, method: str, dataset: Dataset) -> Document:
+    inputs, phase_names = dataset.preparation.spec, methods.kind(method).phase_names
+    facts = recipes.Facts(len(dataset.train), dataset.num_classes, inputs.kind, phase_names, inputs.shape)
+    return recipes.resolve(str(asked.get("recipe") or DEFAULT_RECIPE), method, facts)
 
 
 def _check_teaching(settings: Settings, method: Method) -> None:
