@@ -13,7 +13,7 @@ x, truth = (array[:600] for array in load_digits(return_X_y=True))
 random = np.random.default_rng(0)
 noisy = np.where(random.random(len(truth)) < 0.3, random.integers(10, size=len(truth)), truth)
 
-model = make_pipeline(MinMaxScaler(), PencilClassifier(epochs=40, random_state=0))
+model = make_pipeline(MinMaxScaler(), PencilClassifier(epochs=16, random_state=0))
 scores = cross_val_score(model, x, noisy, cv=2)
 print(f"cross-validated accuracy, by labels of which some are wrong: {100 * scores.mean():.1f}%")
 

@@ -11,7 +11,7 @@ from transformers import ResNetConfig, ResNetForImageClassification
 
 import pencil
 
-pixels, truth = (array[:900] for array in (load_digits().images, load_digits().target))
+pixels, truth = (array[:600] for array in (load_digits().images, load_digits().target))
 random = np.random.default_rng(0)
 noisy = np.where(random.random(len(truth)) < 0.3, random.integers(10, size=len(truth)), truth)
 
@@ -23,7 +23,7 @@ with tempfile.TemporaryDirectory() as place:
 
     settings = {"data": {"augment": {"flip": False}, "held_out": 0.0}}
     result = pencil.fit(
-        (pixels * 15).astype(np.uint8), noisy, backbone=f"transformers:{place}/network", epochs=(6, 12, 4),
+        (pixels * 15).astype(np.uint8), noisy, backbone=f"transformers:{place}/network", epochs=(4, 8, 3),
         device="cpu", settings=settings,
     )  # fmt: skip
 
