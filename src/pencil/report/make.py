@@ -1,6 +1,7 @@
 """Turns a run into report.html."""
 
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -67,6 +68,7 @@ def _content(material: Material) -> dict[str, Any]:
     }
 
 
+@cache
 def _environment() -> Environment:
     # Names of classes and files come from data of unknown origin: everything is escaped unless marked as safe here.
     environment = Environment(
