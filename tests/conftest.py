@@ -3,13 +3,17 @@
 import contextlib
 import os
 import shutil
+import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
+
+from .warm import WarmProcess
 
 # Triton decides at its first import whether kernels are interpreted, so before any test imports it.
 if not torch.cuda.is_available():
@@ -37,6 +41,22 @@ def place(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch:
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(SOURCE_TREE), *sys.path]))
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+@pytest.fixture
+def warm_runs(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the processes of a queue of runs start at once."""
+    monkeypatch.setattr("pencil.run.queue.subprocess", SimpleNamespace(Popen=WarmProcess, DEVNULL=subprocess.DEVNULL))
+
+
+@pytest.fixture
+def warm(place: Path) -> Callable[..., WarmProcess]:
+    """Start a command as a process of its own that has its libraries already."""
+
+    def start(*arguments: object, **environment: str) -> WarmProcess:
+        return WarmProcess([sys.executable, "-m", "pencil", *map(str, arguments)], env=os.environ | environment)
+
+    return start
 
 
 @pytest.fixture(scope="module")

@@ -89,8 +89,8 @@ def test_no_runs(pencil: Command, place: Path) -> None:
     assert "no runs" in pencil("runs").out
 
 
-def test_a_killed_run_is_shown_as_stopped(pencil: Command, rows: Path, process: Callable[..., object]) -> None:
-    long = process("train", rows, "--epochs", "100000,1,1", *QUICK[2:])
+def test_a_killed_run_is_shown_as_stopped(pencil: Command, rows: Path, warm: Callable[..., object]) -> None:
+    long = warm("train", rows, "--epochs", "100000,1,1", *QUICK[2:])
     status = Path("runs/rows-1/history.jsonl")
     for _ in range(600):
         if status.exists() and status.stat().st_size:

@@ -18,8 +18,9 @@ def _records(folder: Path) -> dict[str, dict[str, Any]]:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("warm_runs")
 def test_the_whole_path_on_digits(pencil: Command, place: Path) -> None:
-    asked = ("reproduce", "table3", "--dataset", "digits", "--quick", "--epochs", 5, "--parallel", 2, "--out", "out")
+    asked = ("reproduce", "table3", "--dataset", "digits", "--quick", "--epochs", 3, "--parallel", 2, "--out", "out")
     chosen = ("--cells", "symmetric-50,symmetric-70", "--methods", "cross_entropy,pencil")
     code, out, err = pencil(*asked, *chosen)
     assert code == 0, err
@@ -32,7 +33,7 @@ def test_the_whole_path_on_digits(pencil: Command, place: Path) -> None:
     records = _records(place / "out/reference")
     assert len(records) == 4
     pencil_70 = records["pencil-symmetric-70-seed-0"]
-    assert len(pencil_70["series"]["label_accuracy"]) == pencil_70["epochs"] == 5
+    assert len(pencil_70["series"]["label_accuracy"]) == pencil_70["epochs"] == 3
     assert "series" not in records["pencil-symmetric-50-seed-0"]
     told = {"study", "cell", "noise", "recipe", "backbone", "epochs", "command", "seed", "seconds", "environment"}
     assert told <= set(pencil_70)
@@ -52,6 +53,7 @@ def test_the_whole_path_on_digits(pencil: Command, place: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("warm_runs")
 def test_a_finished_run_without_a_record_gets_one(pencil: Command, place: Path) -> None:
     asked = ("reproduce", "figure2", "--dataset", "digits", *TINY, "--epochs", 3, "--out", "out")
     assert pencil(*asked)[0] == 0
@@ -78,6 +80,7 @@ def test_a_failed_run_leaves_its_cell_missing(pencil: Command, place: Path) -> N
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("warm_runs")
 @pytest.mark.parametrize(
     ("study", "layout", "cells", "classes"), [("table5", "cub200", "3000-0.1", 3), ("table6", "clothing1m", "web", 3)]
 )
@@ -96,6 +99,7 @@ def test_real_layouts(
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("warm_runs")
 def test_the_default_on_labels_that_people_gave(pencil: Command, place: Path, fakes: ModuleType) -> None:
     import numpy as np
 
@@ -150,6 +154,7 @@ def test_results_are_written_from_records_alone(pencil: Command, place: Path) ->
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("warm_runs")
 def test_the_recorded_command_repeats_the_run(pencil: Command, place: Path) -> None:
     import shlex
 

@@ -57,11 +57,13 @@ def said(page: Any, text: str) -> None:
     shows(page, "#saved", "All saved")
 
 
-def test_train_review_undo_close_apply_and_go_on(browser: Any, tmp_path: Path, troubles: list[str]) -> None:
+def test_train_review_undo_close_apply_and_go_on(
+    browser: Any, warm: Callable[..., Any], place: Path, troubles: list[str]
+) -> None:
     quick = ("--set", "hardware.threads=1", "-q")
     noisy = ("--noise", "symmetric:0.4", "--backbone", "mlp", "--set", "data.held_out=0", "--epochs", "2,6,1")
-    pencil("train", "digits", "--out", "run", *noisy, *quick, place=tmp_path)
-    run = tmp_path / "run"
+    assert warm("train", "digits", "--out", "run", *noisy, *quick).wait() == 0
+    run = place / "run"
     with serving(run) as server:
         page = opened(browser, server.address, troubles)
         assert "token" not in page.url
@@ -99,12 +101,12 @@ def test_train_review_undo_close_apply_and_go_on(browser: Any, tmp_path: Path, t
         items[4]["id"]: items[4]["corrected"],
     }  # fmt: skip
     assert read_standing(run / "decisions.sqlite").labels() == wanted
-    pencil("labels", "run", "--apply", "--out", "final.csv", place=tmp_path)
-    final = {row["id"]: row for row in csv.DictReader((tmp_path / "final.csv").open())}
+    pencil("labels", "run", "--apply", "--out", "final.csv", place=place)
+    final = {row["id"]: row for row in csv.DictReader((place / "final.csv").open())}
     assert {name for name, row in final.items() if row["source"] == "reviewed"} == set(wanted)
     assert all(int(final[name]["final"]) == label for name, label in wanted.items())
-    pencil("train", "digits", "--from", "run", "--out", "next", "--epochs", "0,2,1", *quick, place=tmp_path)
-    locked = {row["id"]: row["corrected"] for row in read_run(tmp_path / "next").labels.to_pylist() if row["trusted"]}
+    assert warm("train", "digits", "--from", "run", "--out", "next", "--epochs", "0,2,1", *quick).wait() == 0
+    locked = {row["id"]: row["corrected"] for row in read_run(place / "next").labels.to_pylist() if row["trusted"]}
     assert locked == wanted
     assert read_standing(run / "decisions.sqlite").labels() == wanted
 

@@ -32,6 +32,7 @@ seed = 2
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("warm_runs")
 def test_a_failing_run_stops_no_other_and_finished_ones_are_not_repeated(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -94,7 +95,7 @@ def test_no_runs_at_a_time_is_refused(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_terminated_sweep_saves_its_runs_and_goes_on(tmp_path: Path) -> None:
     file = tmp_path / "sweep.toml"
-    text = FILE.format(out=tmp_path / "runs").split("[runs.one]")[0].replace("epochs = 1,", "epochs = 60,", 1)
+    text = FILE.format(out=tmp_path / "runs").split("[runs.one]")[0].replace("epochs = 1,", "epochs = 25,", 1)
     file.write_text(text + "[runs.long]\nseed = 1\n")
     command = [sys.executable, "-m", "pencil", "sweep", str(file)]
     parent = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, env=_environment())
