@@ -69,11 +69,20 @@ def rows(place: Path) -> Path:
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run on such rows, long enough that some labels are doubted; tests get copies of it."""
-    folder = tmp_path_factory.mktemp("finished")
     shape = ("--epochs", "15,1,1", "--backbone", "mlp", "--set", "optimizer.batch_size=16", "--held-out", "0.3")
+    return _train(tmp_path_factory.mktemp("finished"), "--set", "hardware.threads=1", *shape)
+
+
+@pytest.fixture(scope="session")
+def finished_quickly(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of the least epochs."""
+    return _train(tmp_path_factory.mktemp("finished"), *QUICK)
+
+
+def _train(folder: Path, *options: str) -> Path:
     with contextlib.chdir(folder):
         write_rows(folder / "rows.npz")
-        assert run(["train", "rows.npz", "--out", "run", "--quiet", "--set", "hardware.threads=1", *shape]) == 0
+        assert run(["train", "rows.npz", "--out", "run", "--quiet", *options]) == 0
     return folder / "run"
 
 
@@ -81,6 +90,13 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def trained(finished: Path, rows: Path) -> Path:
     """A copy of a finished run, beside its data."""
     shutil.copytree(finished, "run")
+    return Path("run")
+
+
+@pytest.fixture
+def quick_run(finished_quickly: Path, rows: Path) -> Path:
+    """A copy of the run of the least epochs, beside its data."""
+    shutil.copytree(finished_quickly, "run")
     return Path("run")
 
 

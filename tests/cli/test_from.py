@@ -23,9 +23,8 @@ def make(spec, num_classes):
 
 
 @pytest.fixture
-def parent(pencil: Command, rows: Path) -> dict[str, int]:
+def parent(quick_run: Path) -> dict[str, int]:
     """A finished run in the folder `run`, and what a person decided of it."""
-    assert pencil("train", rows, "--out", "run", *QUICK).code == 0
     table = pq.read_table("run/labels.parquet").to_pylist()
     chosen = {row["id"]: (row["given"] + n) % 3 for n, row in enumerate(table) if row["split"] == "train" and n < 6}
     with Decisions(Path("run/decisions.sqlite")) as store:
@@ -103,7 +102,7 @@ def test_bad_input_is_one_line(pencil: Command, parent: dict[str, int], argument
 def test_after_ctrl_c_it_goes_on_without_its_parent(
     pencil: Command, process: Callable[..., "subprocess.Popen[str]"], parent: dict[str, int]
 ) -> None:
-    how = ("--from", "run", "--epochs", "0,60,5", "--set", "optimizer.batch_size=16")
+    how = ("--from", "run", "--epochs", "0,40,4", "--set", "optimizer.batch_size=16")
     assert pencil("train", *how, "--out", "whole").code == 0
     child = process("train", *how, "--out", "broken")
     _wait_for_epoch("broken", 3, child)

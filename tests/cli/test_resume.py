@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import QUICK, Command, listing
+from .conftest import QUICK, Command, listing, write_rows
 
 LONG = (
     "--epochs", "8,16,8", "--backbone", "mlp", "--noise", "symmetric:0.3", "--set", "optimizer.batch_size=16",
@@ -21,18 +21,18 @@ Process = Callable[..., "subprocess.Popen[str]"]
 @pytest.mark.slow
 @pytest.mark.parametrize("table", ["dense", "mapped"])
 def test_killed_at_any_moment_a_run_ends_the_same_to_the_bit(
-    pencil: Command, process: Process, rows: Path, table: str
+    pencil: Command, warm: Process, rows: Path, table: str
 ) -> None:
     how = (*LONG, "--set", f"hardware.table={table}")
     assert pencil("train", rows, "--out", "unbroken", *how).code == 0
     chance = random.Random(1)
-    child = process("train", rows, "--out", "killed", *how)
+    child = warm("train", rows, "--out", "killed", *how)
     for number in range(2):
         _wait_for_epoch("killed", 12 * number + 1 + chance.randrange(6), child)
         time.sleep(chance.random() / 20)
         child.kill()
         child.communicate()
-        child = process("train", "--resume", "--out", "killed")
+        child = warm("train", "--resume", "--out", "killed")
     out, err = child.communicate(timeout=100)
     assert child.returncode == 0, out + err
     for name in ("model.safetensors", "label_distributions.safetensors", "labels.parquet"):
@@ -43,9 +43,9 @@ def test_killed_at_any_moment_a_run_ends_the_same_to_the_bit(
 @pytest.mark.slow
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_request_to_stop_saves_and_says_how_to_go_on(
-    pencil: Command, process: Process, rows: Path, number: int, code: int
+    pencil: Command, warm: Process, rows: Path, number: int, code: int
 ) -> None:
-    child = process("train", rows, "--out", "run", *LONG)
+    child = warm("train", rows, "--out", "run", *LONG)
     _wait_for_epoch("run", 3, child)
     child.send_signal(number)
     _, err = child.communicate(timeout=100)
@@ -78,9 +78,8 @@ def test_the_command_that_started_a_run_resumes_it(pencil: Command, rows: Path) 
     ],
 )
 def test_other_settings_are_refused(
-    pencil: Command, rows: Path, place: Path, arguments: tuple[str, ...], named: str
+    pencil: Command, quick_run: Path, place: Path, arguments: tuple[str, ...], named: str
 ) -> None:
-    assert pencil("train", rows, "--out", "run", *QUICK).code == 0
     before = listing(place)
     ended = pencil("train", "--resume", "--out", "run", *arguments)
     assert ended.code == 2
@@ -88,10 +87,7 @@ def test_other_settings_are_refused(
     assert listing(place) == before
 
 
-def test_other_data_is_refused(pencil: Command, rows: Path) -> None:
-    from .conftest import write_rows
-
-    assert pencil("train", rows, "--out", "run", *QUICK).code == 0
+def test_other_data_is_refused(pencil: Command, quick_run: Path, rows: Path) -> None:
     write_rows(rows, y=(list(range(3)) * 40))
     ended = pencil("train", "--resume", "--out", "run")
     assert ended.code == 2
