@@ -19,6 +19,7 @@ DOCS = ROOT / "docs"
 README = ROOT / "README.md"
 GENERATED = {"results.md", "label_errors.md", "small_data.md"}
 FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+PENCIL = re.compile(r"^(pencil (?:.*\\\n)*.*)$", re.MULTILINE)
 SHOWN = {"text", "toml"}
 """Languages of blocks that are only looked at."""
 LENGTH_GIVEN = {"--epochs", "--resume", "--from"}
@@ -52,6 +53,7 @@ def test_every_block_says_what_it_is() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("warm_runs")
 @pytest.mark.parametrize("page", RUNNING, ids=lambda page: str(page.relative_to(ROOT)))
 def test_a_page_runs(page: Path, place: Path) -> None:
     torch.set_num_threads(1)
@@ -71,10 +73,9 @@ def test_a_page_runs(page: Path, place: Path) -> None:
 
 
 def _commands(text: str) -> list[str]:
-    """Return a block's commands of pencil one by one, and what other commands stand together as one."""
-    if not all(line.startswith(("pencil ", "#")) for line in text.splitlines()):
-        return [text]
-    return [line for line in text.splitlines() if not line.startswith("#")]
+    """Return a block's commands of pencil one by one, and what stands between them together as one."""
+    parts = PENCIL.split(text)
+    return [part for part in parts if shlex.split(part, comments=True)]
 
 
 def _follow(command: str, where: str) -> None:
