@@ -1,5 +1,8 @@
 """What every backbone promises, and the sizes that the paper's networks have."""
 
+from copy import deepcopy
+from functools import cache
+
 import pytest
 import torch
 from torch import nn
@@ -14,6 +17,17 @@ ROWS = InputSpec("rows", (20,))
 
 def count(network: nn.Module) -> int:
     return sum(parameter.numel() for parameter in network.parameters())
+
+
+def created(name: str) -> nn.Module:
+    """A network for small images and five classes."""
+    return deepcopy(_created(name))
+
+
+@cache
+def _created(name: str) -> nn.Module:
+    torch.manual_seed(0)
+    return backbones.create(name, SMALL, 5)
 
 
 def test_all_backbones_are_found() -> None:
@@ -48,8 +62,8 @@ def test_gives_one_logit_a_class(name: str, channels: int) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_small_step_downhill_lowers_the_loss(name: str) -> None:
+    network = created(name)
     torch.manual_seed(0)
-    network = backbones.create(name, SMALL, 5)
     x, y = torch.randn(4, 3, 32, 32), torch.arange(4)
     before = nn.functional.cross_entropy(network(x), y)
     before.backward()
@@ -72,8 +86,8 @@ def test_same_seed_same_weights(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_memory_format_does_not_change_the_answer(name: str) -> None:
+    network = created(name).double().eval()
     torch.manual_seed(0)
-    network = backbones.create(name, SMALL, 5).double().eval()
     x = torch.randn(2, 3, 32, 32, dtype=torch.float64)
     expected = network(x)
     network = network.to(memory_format=torch.channels_last)
@@ -83,9 +97,7 @@ def test_memory_format_does_not_change_the_answer(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_forward_is_one_graph(name: str) -> None:
-    network = backbones.create(name, SMALL, 5)
-    x = torch.randn(2, 3, 32, 32)
-    explanation = torch._dynamo.explain(network)(x)
+    explanation = torch._dynamo.explain(created(name))(torch.randn(2, 3, 32, 32))
     assert explanation.graph_break_count == 0
 
 

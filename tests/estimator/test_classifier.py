@@ -51,7 +51,7 @@ def test_wrong_labels_are_corrected_and_told_apart(fitted: PencilClassifier, noi
 def test_classes_come_back_as_they_were_given(noisy: Any, names: list[Any]) -> None:
     x, wrong, _ = noisy
     y = np.array(names)[wrong]
-    model = quick().fit(x, y)
+    model = quick(epochs=3).fit(x, y)
     assert model.classes_.tolist() == sorted(set(names))
     for found in (model.predict(x), model.corrected_labels_):
         assert found.dtype == y.dtype

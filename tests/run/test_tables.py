@@ -25,7 +25,7 @@ def test_the_strongest_classes_correct_as_many_labels_as_all_of_them() -> None:
     dataset = pencil.data.from_arrays(x, given, clean=clean)
     results = {
         table: pencil.fit(
-            dataset, epochs=[12, 26, 6], settings={"hardware": {"table": table, "threads": 1}}, held_out=0.0
+            dataset, epochs=[10, 16, 3], settings={"hardware": {"table": table, "threads": 1}}, held_out=0.0
         )
         for table in ("dense", "top")
     }
