@@ -24,6 +24,7 @@ SMOOTHING = 1.0
 WEIGHTS = tuple(2.0**power for power in range(15))
 """The same, where the rows themselves are to tell."""
 LEAST_SHARE = 1e-6
+LEAST_DOUBT = 1e-3
 ROUNDS = 30
 TEMPERATURES = tuple(2 ** (power / 4) for power in range(-16, 17))
 
@@ -53,7 +54,7 @@ def fit_shares(held_out: Seen, trained_on: Seen | None, temperature: Tensor, giv
     """Return the share of each class: what explains how often each was given, or as far as that is unknown, named.
 
     Shares are told by all given labels, but through T, and a class's own row of it by few: rows count here as far as
-    they differ beyond chance.
+    they differ beyond chance. A network names a class too often or too rarely by about as much as it doubts.
     """
     counts_CC = _sure_counts(*_joined(_known(held_out), trained_on))
     mean_CC = _mean_transition(counts_CC)
@@ -61,6 +62,7 @@ def fit_shares(held_out: Seen, trained_on: Seen | None, temperature: Tensor, giv
     transition_CC = (counts_CC + weight * mean_CC) / (counts_CC.sum(-1, keepdim=True) + weight)
     named_NC = _named(held_out, trained_on, temperature).softmax(-1)
     named_C = (named_NC.sum(0) / max(len(named_NC), 1)).clamp(min=LEAST_SHARE).log()
+    doubt = ((1 - named_NC.amax(-1)).sum() / max(len(named_NC), 1)).clamp(min=LEAST_DOUBT)
     given_C = given_C.to(named_C) / given_C.sum().clamp(min=1)
     change_C = torch.zeros_like(named_C, requires_grad=True)
     optimizer = torch.optim.LBFGS([change_C], max_iter=100, line_search_fn="strong_wolfe")
@@ -68,7 +70,7 @@ def fit_shares(held_out: Seen, trained_on: Seen | None, temperature: Tensor, giv
     def cost() -> Tensor:
         optimizer.zero_grad()
         likely_C = ((named_C + change_C).softmax(-1) @ transition_CC).clamp(min=1e-12)
-        total = change_C.square().sum() / 2 - counts_CC.sum() * (given_C * likely_C.log()).sum()
+        total = (change_C / doubt).square().sum() / 2 - counts_CC.sum() * (given_C * likely_C.log()).sum()
         total.backward()  # type: ignore[no-untyped-call]
         return total
 

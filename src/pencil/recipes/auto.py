@@ -16,7 +16,7 @@ Epochs = tuple[int, int, int]
 
 EPOCHS = (60, 40, 20)
 """At most, for the first phase."""
-DISTORTED_EPOCHS = (60, 100, 20)
+DISTORTED_EPOCHS = (120, 100, 20)
 """Distorted images take longer to learn."""
 PATIENCE = 8
 USUAL_FIRST = 20

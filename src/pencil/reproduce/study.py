@@ -112,8 +112,9 @@ SYSTEMS = _systems(
     System("without_return", "labels begin at the last weights, not the best", "pencil", {"from_best": False}),
     System(
         "without_clean_probability", "one anchor, a = 0.5, for all labels", "pencil",
-        {"by_clean_probability": False, "anchor": 0.5},
+        {"by_clean_probability": False, "by_class_shares": False, "anchor": 0.5},
     ),
+    System("without_class_shares", "classes named as the teacher likes", "pencil", {"by_class_shares": False}),
     System("with_mixup", "with mixup", "pencil", teaching={"mixup": 1.0}),
     System("with_two_views", "with two views of each image", "pencil", teaching={"views": 2}),
 )  # fmt: skip
