@@ -27,6 +27,17 @@ def test_a_contradicted_label_has_time_to_flip(examples: int, classes: int) -> N
     assert method.loss_scale == 1, "weight decay means the same for any number of classes"
 
 
+def test_the_noise_is_estimated_as_long_as_its_matrix_is_not_too_large() -> None:
+    def options(classes: int) -> dict[str, Any]:
+        return recipes.resolve("auto", "pencil", recipes.Facts(10**6, classes, "rows"))["options"]  # type: ignore[no-any-return]
+
+    assert options(2_000)["by_clean_probability"] and options(2_000)["by_class_shares"]
+    many = options(20_000)
+    assert not many["by_clean_probability"] and not many["by_class_shares"]
+    # A label flips where the teacher prefers another class by more than a quarter.
+    assert many["anchor"] == 0.5
+
+
 def test_few_examples_get_more_weight_decay() -> None:
     found = [
         recipes.resolve("auto", "pencil", recipes.Facts(examples, 3, "rows"))["optimizer"]["weight_decay"]

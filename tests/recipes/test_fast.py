@@ -1,7 +1,10 @@
 """The fast recipe: the default's idea, at a smaller cost."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+import torch
 
 from pencil import recipes
 from pencil.data import from_arrays
@@ -33,9 +36,19 @@ def test_rows_photographs_and_tiny_images_keep_their_network_and_small_data_its_
     assert settings["phases"]["backbone"]["lr"] == default["phases"]["backbone"]["lr"]
 
 
-def test_other_methods_have_it_too() -> None:
+def test_a_cpu_does_not_get_the_wide_network() -> None:
+    facts = recipes.Facts(45_000, 10, "images", PHASES, (3, 32, 32), accelerated=False)
+    settings, wide = fast.recipe("pencil", facts), fast.recipe("pencil", replace(facts, accelerated=True))
+    assert "backbone" not in settings
+    assert wide == settings | {"backbone": "resnet9"}
+
+
+@pytest.mark.parametrize("gpu", [False, True])
+def test_other_methods_have_it_too(gpu: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: gpu)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: int(gpu))
     rng = np.random.default_rng(0)
     images = rng.integers(0, 256, (60, 24, 24, 3), dtype=np.uint8)
     planned = plan(from_arrays(images, rng.integers(0, 3, 60)), {"recipe": "fast", "method": "cross_entropy"})
-    assert planned.settings.backbone == "resnet9"
+    assert (planned.settings.backbone == "resnet9") is gpu
     assert sum(phase.epochs for phase in planned.phases) == sum(fast.DISTORTED_EPOCHS)

@@ -4,10 +4,9 @@ Wrong labels tell nothing of each other, so a network that knows only what label
 of those it never saw.
 """
 
-import math
-
 from torch import Tensor, nn
 
+from pencil.chance import is_higher
 from pencil.engine.evaluate import Evaluator
 
 SURE = 3.0
@@ -19,13 +18,9 @@ def learned_by_heart(
 ) -> tuple[float, float] | None:
     """Return the percentages of labels agreed with, learned and held-out, where the first is higher beyond chance."""
     (hits, count), (others, size) = (_agreement(network, *each) for each in (learned, held_out))
-    if not count or not size:
+    if not is_higher(hits, count, others, size, errors=SURE):
         return None
-    here, there = hits / count, others / size
-    # One more example on either side: all or none of a few labels is no certainty.
-    share = (hits + others + 1) / (count + size + 2)
-    error = math.sqrt(share * (1 - share) * (1 / count + 1 / size))
-    return (100 * here, 100 * there) if here - there > SURE * error else None
+    return 100 * hits / count, 100 * others / size
 
 
 def _agreement(network: nn.Module, evaluator: Evaluator, labels_N: Tensor) -> tuple[int, int]:

@@ -11,6 +11,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import one_hot
 
+from pencil.chance import is_higher
+
 Seen = tuple[Tensor, Tensor]
 """A network's outputs [N, C] for some examples, and the labels given to them [N]; -1 where there is none."""
 FEW = 1000
@@ -119,7 +121,7 @@ def _joined(held_out: Seen, trained_on: Seen | None) -> Seen:
     if trained_on is None:
         return held_out
     more = _known(trained_on)
-    if _agrees_more(_counts(*more), _counts(*held_out)):
+    if not len(held_out[1]) or _agrees_more(_counts(*more), _counts(*held_out)):
         return held_out
     return torch.cat([held_out[0], more[0]]), torch.cat([held_out[1], more[1]])
 
@@ -173,11 +175,8 @@ def _sure(logits_NC: Tensor, given_N: Tensor) -> Tensor:
 
 def _agrees_more(one_CC: Tensor, other_CC: Tensor) -> bool:
     """Say whether prediction and label agree more often in one count than in the other, beyond chance."""
-    one, other = one_CC.sum().clamp(min=1), other_CC.sum().clamp(min=1)
-    both_CC = one_CC + other_CC
-    mean = (both_CC.diagonal().sum() + 1) / (both_CC.sum() + 2)
-    error = (mean * (1 - mean) * (1 / one + 1 / other)).sqrt()
-    return bool(one_CC.diagonal().sum() / one - other_CC.diagonal().sum() / other > CHANCE * error)
+    one, other = (float(counts_CC.diagonal().sum()) for counts_CC in (one_CC, other_CC))
+    return is_higher(one, float(one_CC.sum()), other, float(other_CC.sum()), errors=CHANCE)
 
 
 def _rank(logits_NC: Tensor) -> Tensor:

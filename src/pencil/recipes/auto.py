@@ -30,6 +30,9 @@ DISTORTION = 1.0
 LEAST_DISTORTED = 24
 """Pixels of the shorter side; smaller images have none to lose."""
 
+MOST_CLASSES = 2_000
+"""A matrix of more classes costs more than the network, and no held-out labels can tell it."""
+
 LEAST_DECAY = 5e-4
 BOUNDED = {"lq", "truncated_lq", "mae", "mse"}
 """Losses that pull little where the network is wrong: more decay than usual would win against them."""
@@ -77,14 +80,12 @@ def recipe(
             "compatibility": "code",
             # The teacher moves the labels; the network learns them as it learned the given ones, by cross entropy.
             "classification": "classic",
-            "anchor": 2.0,
             "entropy_weight": 0.0,
             "label_step": f"{LABEL_STEP} -> 0",
             "init_scale": 0.0,
             "divide_by_classes": False,
             "from_best": True,
-            "by_clean_probability": True,
-            "by_class_shares": True,
+            **_anchoring(facts.num_classes),
             # By then labels are as right as they get: the network may learn them as sharply as plain training would.
             "mix_tuning": False,
         },
@@ -101,6 +102,11 @@ def _other(method: str, names: tuple[str, ...], epochs: int, rate: float) -> dic
         for (name, (_, falls)), start, end in zip(parts.items(), ends, ends[1:], strict=False)
     }
     return {"phases": phases, **({"options": OPTIONS[method]} if method in OPTIONS else {})}
+
+
+def _anchoring(classes: int) -> dict[str, Any]:
+    known = classes <= MOST_CLASSES
+    return {"anchor": 2.0 if known else 0.5, "by_clean_probability": known, "by_class_shares": known}
 
 
 def _may_distort(facts: Facts) -> bool:

@@ -1,6 +1,7 @@
 """The default's idea at the smallest cost: a network made for the GPU, large batches, a short first phase.
 
-The rate grows with the batch, as the steps grow fewer. The wide network is quick to learn, so its first phase has a
+On a CPU the wide network would take longer than any other: there data keep their own. The rate grows with the batch,
+as the steps grow fewer. The wide network is quick to learn, so its first phase has a
 fixed length; labels take as many epochs as ever.
 """
 
@@ -25,6 +26,6 @@ def recipe(method: str, facts: Facts) -> dict[str, Any]:
         phase.pop("patience", None)
     if large:
         settings["optimizer"] |= {"batch_size": LARGEST_BATCH, "nesterov": True}
-    if facts.kind == "images" and all(side in SIDES for side in facts.shape[1:]):
+    if facts.accelerated and facts.kind == "images" and all(side in SIDES for side in facts.shape[1:]):
         settings["backbone"] = "resnet9"
     return settings

@@ -23,7 +23,7 @@ from pencil.data import Dataset
 from pencil.data.request import default_cache_dir
 from pencil.errors import PencilError
 from pencil.methods import Method
-from pencil.runtime import seed_for
+from pencil.runtime import choose_device, seed_for
 from pencil.types import Phase
 
 Document = Mapping[str, Any]
@@ -73,7 +73,7 @@ def plan(
     early = _check(asked)
     dataset = _dataset(source, early.data, early.seed, download=download, cache_dir=cache_dir)
     method_name = str(asked.get("method") or DEFAULT_METHOD)
-    recipe = {} if complete else _recipe(asked, method_name, dataset)
+    recipe = {} if complete else _recipe(early, method_name, dataset)
     document: Document = merge(recipe, {k: v for k, v in asked.items() if v not in ("", None)}, {"method": method_name})
     if epochs is not None:
         document = _with_epochs(document, epochs, methods.kind(method_name))
@@ -84,10 +84,11 @@ def plan(
     return Plan(settings, dataset, method, method.phases(settings.phases), (warning,) if warning else ())
 
 
-def _recipe(asked: Document, method: str, dataset: Dataset) -> Document:
+def _recipe(asked: Settings, method: str, dataset: Dataset) -> Document:
     inputs, phase_names = dataset.preparation.spec, methods.kind(method).phase_names
-    facts = recipes.Facts(len(dataset.train), dataset.num_classes, inputs.kind, phase_names, inputs.shape)
-    return recipes.resolve(str(asked.get("recipe") or DEFAULT_RECIPE), method, facts)
+    accelerated = choose_device(asked.hardware.device).type != "cpu"
+    facts = recipes.Facts(len(dataset.train), dataset.num_classes, inputs.kind, phase_names, inputs.shape, accelerated)
+    return recipes.resolve(asked.recipe or DEFAULT_RECIPE, method, facts)
 
 
 def _check_teaching(settings: Settings, method: Method) -> None:
