@@ -18,7 +18,7 @@ QUICK = ("bench", "--backbone", "mlp", "--device", "cpu", "--batch-size", "16", 
 
 
 def test_figures_are_shown_and_recorded(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    record = tmp_path / "mlp.json"
+    record = tmp_path / "bench" / "mlp.json"
     assert run([*QUICK, "--record", str(record), "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
     assert shown == json.loads(record.read_text())

@@ -42,6 +42,9 @@ def bench(
     from pencil.results.documents import write_json
     from pencil.runtime import choose_device
 
+    if record is not None:
+        # A place that cannot be written to is known before anything is measured.
+        record.parent.mkdir(parents=True, exist_ok=True)
     where = choose_device(device)
     on_gpu = where.type == "cuda"
     name = backbone or ("preact_resnet32" if on_gpu else "small_cnn")
