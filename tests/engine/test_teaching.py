@@ -13,7 +13,7 @@ from pencil.engine import Engine, Listener, Stopped
 from pencil.engine.average import Average
 from pencil.engine.by_heart import learned_by_heart
 from pencil.engine.evaluate import Evaluator
-from pencil.engine.share import own_batches
+from pencil.engine.share import OwnBatches
 from pencil.engine.step import Step
 from pencil.errors import PencilError
 from pencil.losses import mix
@@ -58,12 +58,12 @@ def test_neighbours_are_mixed_and_one_without_a_neighbour_stays() -> None:
 @pytest.mark.parametrize("length", [1, 4, 7, 12])
 def test_processes_that_share_a_batch_mix_what_one_process_mixes(count: int, length: int) -> None:
     order = torch.randperm(length, generator=torch.Generator().manual_seed(0)) * 1.0
-    (whole,) = own_batches(order, 12, ALONE)
+    (whole,) = OwnBatches(order, 12, ALONE)
     alone = dict(zip(whole.tolist(), mix(whole, torch.full((length,), 0.25)).tolist(), strict=True))
     seen: dict[float, float] = {}
     for rank in range(count):
         one = type("One", (Processes,), {"rank": rank, "count": count})()
-        (part,) = own_batches(order, 12, one)
+        (part,) = OwnBatches(order, 12, one)
         seen |= dict(zip(part.tolist(), mix(part, torch.full((len(part),), 0.25)).tolist(), strict=True))
     assert seen == alone
 

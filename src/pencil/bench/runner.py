@@ -41,27 +41,34 @@ class Runner(Listener):
         self.machine = choose_machine(planned.settings.hardware)
         self.engine, self.notes = build_engine(endless(planned, phase), self.machine, folder)
         self.first_step = 0.0
-        self._run(0.0)
+        self._train(0.0)
         self.first_step = time.perf_counter() - started
 
     def run(self, seconds: float) -> float:
-        """Train for a while and return the images per second."""
-        return self._run(seconds)
+        """Train for a while and return the images per second, from the end of the first step on.
 
-    def _run(self, seconds: float) -> float:
-        synchronise(self.machine.device)
-        self.until, self.steps, started = time.perf_counter() + seconds, 0, time.perf_counter()
+        What comes before it, as an order of all examples, belongs to an epoch and not to a step.
+        """
+        self._train(seconds)
+        return self.steps * self.engine.batch_size / (time.perf_counter() - self.started)
+
+    def _train(self, seconds: float) -> None:
+        self.seconds, self.steps, self.started = seconds, -1, 0.0
         with contextlib.suppress(_Enough):
             self.engine.train(self)
         synchronise(self.machine.device)
-        return self.steps * self.engine.batch_size / (time.perf_counter() - started)
 
     def stepped(self, epoch: int, step: int, steps: int) -> None:
         self.steps += 1
+        if self.steps == 0:
+            synchronise(self.machine.device)
+            self.started = time.perf_counter()
+            if self.first_step:
+                return
         # A queue of steps runs ahead of the device; looking at the clock only now and then keeps it filled.
         if self.first_step and self.steps % 20 and self.machine.device.type == "cuda":
             return
-        if time.perf_counter() >= self.until:
+        if time.perf_counter() >= self.started + self.seconds:
             raise _Enough
 
     def note(self, line: str) -> None:

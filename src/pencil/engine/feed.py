@@ -3,7 +3,7 @@
 Either way they arrive as the rows of the same index, so both give the same training.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -17,7 +17,7 @@ from pencil.data.dataset import Inputs
 class Feed(Protocol):
     """Raw inputs of training batches."""
 
-    def start_epoch(self, batches: list[Tensor]) -> None:
+    def start_epoch(self, batches: Sequence[Tensor]) -> None:
         """Learn which examples the coming steps need, as index tensors on the CPU."""
 
     def stage(self) -> None:
@@ -35,7 +35,7 @@ class ResidentFeed:
         assert inputs.array is not None
         self.inputs = _tensor(np.ascontiguousarray(inputs.array)).to(device)
 
-    def start_epoch(self, batches: list[Tensor]) -> None:
+    def start_epoch(self, batches: Sequence[Tensor]) -> None:
         """Nothing to prepare."""
 
     def stage(self) -> None:
@@ -55,7 +55,7 @@ class StreamingFeed:
         self.buffer = torch.zeros(batch_size, *example.shape[1:], dtype=example.dtype, device=device)
         self.coming: Iterator[Tensor] = iter(())
 
-    def start_epoch(self, batches: list[Tensor]) -> None:
+    def start_epoch(self, batches: Sequence[Tensor]) -> None:
         loader = DataLoader(
             _Batches(self.inputs, batches),
             batch_size=None,
@@ -75,7 +75,7 @@ class StreamingFeed:
 
 
 class _Batches(Dataset[Tensor]):
-    def __init__(self, inputs: Inputs, batches: list[Tensor]) -> None:
+    def __init__(self, inputs: Inputs, batches: Sequence[Tensor]) -> None:
         self.inputs, self.batches = inputs, batches
 
     def __len__(self) -> int:

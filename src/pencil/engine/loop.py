@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import nn
 
 from pencil.data.augment import Prepare
 from pencil.engine.by_heart import learned_by_heart
@@ -18,7 +18,7 @@ from pencil.engine.feed import Feed
 from pencil.engine.guard import went_back
 from pencil.engine.patience import Patience
 from pencil.engine.record import measured, rates, refuse_nonfinite
-from pencil.engine.share import average_buffers, own_batches, unite
+from pencil.engine.share import OwnBatches, average_buffers, unite
 from pencil.engine.state import State
 from pencil.engine.step import Step, Wrap
 from pencil.engine.stepper import Steppers
@@ -214,21 +214,20 @@ class Engine:
         if self.state.mend_buffers():
             listener.note("running statistics became non-finite and were put back to the start of the epoch.")
 
-    def _begin_epoch(self, phase: Phase, phase_epoch: int) -> list[Tensor]:
+    def _begin_epoch(self, phase: Phase, phase_epoch: int) -> OwnBatches:
         clock = self.state.clock
         order = torch.randperm(
             len(self.state.table), generator=torch.Generator().manual_seed(seed_for(self.seed, "order", self.epoch))
         )
-        batches = own_batches(order, self.batch_size, self.processes)
-        mine = torch.cat(batches)
-        clock.order[: len(mine)].copy_(mine)
+        batches = OwnBatches(order, self.batch_size, self.processes)
+        clock.order[: len(batches.order)].copy_(batches.order)
         clock.epoch.fill_(self.epoch)
         clock.rates.copy_(rates(phase, phase_epoch, len(batches)))
         if self.state.guard:
             clock.rates[1] *= self.state.guard.pace
         self.state.model.train()
         done = int(clock.step.item())
-        clock.position.fill_(sum(len(batch) for batch in batches[:done]))
+        clock.position.fill_(batches.start(done))
         if done == 0:
             self.state.meters.reset()
             self.state.spare_buffers()

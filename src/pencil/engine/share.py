@@ -1,5 +1,9 @@
 """What each of several processes takes of an epoch, and how their parts become one again."""
 
+from collections.abc import Sequence
+from copy import copy
+from typing import overload
+
 import torch
 from torch import Tensor, nn
 
@@ -7,13 +11,44 @@ from pencil.engine.state import State
 from pencil.runtime import Processes
 
 
-def own_batches(order_N: Tensor, batch_size: int, processes: Processes) -> list[Tensor]:
-    """Return this process's share of each batch: every example once an epoch, none twice; the last may be empty.
+class OwnBatches(Sequence[Tensor]):
+    """This process's share of each batch of an epoch: every example once, none twice; the last may be empty.
 
-    Neighbours stay together, since a method may mix them.
+    Neighbours stay together, since a method may mix them. Millions of batches take no more than their order.
     """
-    turn_B = torch.arange(batch_size) // 2 % processes.count
-    return [batch[turn_B[: len(batch)] == processes.rank] for batch in torch.split(order_N, batch_size)]
+
+    def __init__(self, order_N: Tensor, batch_size: int, processes: Processes) -> None:
+        mine_B = torch.arange(batch_size) // 2 % processes.count == processes.rank
+        whole, rest = divmod(len(order_N), batch_size)
+        self.size = int(mine_B.sum())
+        self.steps = whole + bool(rest)
+        if processes.count > 1:
+            order_N = order_N[mine_B.repeat(self.steps)[: len(order_N)]]
+        self.order = order_N
+        """The examples of all its batches, one after the other."""
+
+    def start(self, number: int) -> int:
+        """Return how many examples come before a batch."""
+        return min(number * self.size, len(self.order))
+
+    def __len__(self) -> int:
+        return self.steps
+
+    @overload
+    def __getitem__(self, which: int) -> Tensor: ...
+    @overload
+    def __getitem__(self, which: slice) -> "OwnBatches": ...
+    def __getitem__(self, which: int | slice) -> "Tensor | OwnBatches":
+        if isinstance(which, int):
+            if not 0 <= which < self.steps:
+                raise IndexError(which)
+            return self.order[self.start(which) : self.start(which + 1)]
+        first, end, step = which.indices(self.steps)
+        assert step == 1
+        part = copy(self)
+        part.steps = max(end - first, 0)
+        part.order = self.order[self.start(first) : self.start(end)]
+        return part
 
 
 def unite(state: State, processes: Processes) -> None:

@@ -1,6 +1,6 @@
 """An example table held as dense tensors on one device."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor
@@ -77,7 +77,7 @@ class ExampleTable:
         if "given_distribution" in self.columns:
             self.scatter(index_B, {"given_distribution": given_BC})
 
-    def start_epoch(self, batches: list[Tensor], *, moves: bool) -> None:
+    def start_epoch(self, batches: Sequence[Tensor], *, moves: bool) -> None:
         """Learn which rows the coming steps need and whether labels will move; here all rows are at hand."""
 
     def stage(self) -> None:

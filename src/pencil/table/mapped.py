@@ -5,8 +5,9 @@ threads of their own, so that a step only sees two buffers that never move. Shap
 """
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +47,7 @@ class MappedTable(ExampleTable):
         self.reader = ThreadPoolExecutor(2, thread_name_prefix="labels-ahead")
         self.writer = ThreadPoolExecutor(1, thread_name_prefix="labels-behind")
         self.coming: deque[tuple[NDArray[np.int64], Future[NDArray[Any]]]] = deque()
-        self.batches: deque[NDArray[np.int64]] = deque()
+        self.batches: Iterator[Tensor] = iter(())
         self.pending: deque[Future[None]] = deque()
         self.present: NDArray[np.int64] | None = None
         self.moves = False
@@ -94,11 +95,11 @@ class MappedTable(ExampleTable):
         """Give examples other label logits, straight in the file."""
         self.rows.write(index_B.cpu().numpy(), label_logits_BC.cpu().numpy())
 
-    def start_epoch(self, batches: list[Tensor], *, moves: bool) -> None:
+    def start_epoch(self, batches: Sequence[Tensor], *, moves: bool) -> None:
         """Learn which rows the coming steps need, and whether they will change."""
         self.settle()
         self.moves = moves
-        self.batches = deque(batch.numpy() for batch in batches)
+        self.batches = iter(batches)
         self.coming.clear()
         self._read_ahead()
 
@@ -161,8 +162,8 @@ class MappedTable(ExampleTable):
         self.rows.write(index_B, rows_BC.numpy())
 
     def _read_ahead(self) -> None:
-        while self.batches and len(self.coming) < AHEAD:
-            index = self.batches.popleft()
+        for batch in islice(self.batches, AHEAD - len(self.coming)):
+            index = batch.numpy()
             self.coming.append((index, self.reader.submit(self._rows, index)))
 
 
