@@ -1,6 +1,6 @@
 """Small engines: a few hundred digits, a small network, everything on the CPU."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -108,8 +108,8 @@ class Recording:
     inner: Any
     epochs: list[list[Tensor]] = field(default_factory=list)
 
-    def start_epoch(self, batches: list[Tensor]) -> None:
-        self.epochs.append(batches)
+    def start_epoch(self, batches: Sequence[Tensor]) -> None:
+        self.epochs.append(list(batches))
         self.inner.start_epoch(batches)
 
     def stage(self) -> None:

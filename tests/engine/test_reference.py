@@ -117,7 +117,7 @@ def test_three_phases_equal_the_script(
     batches = engine.feed.epochs
     assert len(batches) == sum(EPOCHS)
     for epoch in batches:
-        assert sorted(torch.cat(list(epoch)).tolist()) == list(range(n)), "each example once an epoch"
+        assert sorted(torch.cat(epoch).tolist()) == list(range(n)), "each example once an epoch"
     assert not torch.equal(torch.cat(batches[0]), torch.cat(batches[1])), "in a new order"
 
     x, given = torch.from_numpy(data.x).double(), torch.from_numpy(data.given)
