@@ -1,8 +1,10 @@
 """The benchmark runs everywhere and reports ratios; how fast it is, is no test's business."""
 
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -67,6 +69,20 @@ def test_a_runner_goes_on_where_its_last_turn_ended() -> None:
     before = runner.engine.state.clock.step.item() + 4 * runner.engine.epoch
     assert runner.run(0.05) > 0
     assert runner.engine.state.clock.step.item() + 4 * runner.engine.epoch > before
+
+
+def test_what_begins_an_epoch_is_not_counted_as_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    runner = Runner(random_images(64, 3, 8), {"backbone": "mlp", "optimizer": {"batch_size": 16}}, phase="labels")
+    begin, begun = runner.engine._begin_epoch, []
+
+    def begin_and_look(*arguments: Any) -> Any:
+        batches = begin(*arguments)
+        begun.append(time.perf_counter())
+        return batches
+
+    monkeypatch.setattr(runner.engine, "_begin_epoch", begin_and_look)
+    runner.run(0.0)
+    assert runner.started > begun[0] and runner.steps == 1
 
 
 def test_the_plain_loop_moves_labels_and_network() -> None:

@@ -27,7 +27,9 @@ WEIGHTS = tuple(2.0**power for power in range(15))
 """The same, where the rows themselves are to tell."""
 LEAST_SHARE = 1e-6
 LEAST_DOUBT = 1e-3
+"""A network that is sure of everything keeps its own shares, and divides nothing by zero."""
 ROUNDS = 30
+"""Corrections after which named shares are those wanted, to a thousandth."""
 TEMPERATURES = tuple(2 ** (power / 4) for power in range(-16, 17))
 
 
@@ -60,8 +62,7 @@ def fit_shares(held_out: Seen, trained_on: Seen | None, temperature: Tensor, giv
     """
     counts_CC = _sure_counts(*_joined(_known(held_out), trained_on))
     mean_CC = _mean_transition(counts_CC)
-    weight = max(WEIGHTS, key=lambda weight: _evidence(counts_CC, weight * mean_CC))
-    transition_CC = (counts_CC + weight * mean_CC) / (counts_CC.sum(-1, keepdim=True) + weight)
+    transition_CC = _smoothed(counts_CC, max(WEIGHTS, key=lambda weight: _evidence(counts_CC, weight * mean_CC)))
     named_NC = _named(held_out, trained_on, temperature).softmax(-1)
     named_C = (named_NC.sum(0) / max(len(named_NC), 1)).clamp(min=LEAST_SHARE).log()
     doubt = ((1 - named_NC.amax(-1)).sum() / max(len(named_NC), 1)).clamp(min=LEAST_DOUBT)
@@ -139,7 +140,10 @@ def _counts(logits_NC: Tensor, given_N: Tensor) -> Tensor:
 
 def _transition(logits_NC: Tensor, given_N: Tensor) -> Tensor:
     counts_CC = _sure_counts(logits_NC, given_N)
-    weight = SMOOTHING * len(counts_CC)
+    return _smoothed(counts_CC, SMOOTHING * len(counts_CC))
+
+
+def _smoothed(counts_CC: Tensor, weight: float) -> Tensor:
     return (counts_CC + weight * _mean_transition(counts_CC)) / (counts_CC.sum(-1, keepdim=True) + weight)
 
 

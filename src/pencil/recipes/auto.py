@@ -56,7 +56,8 @@ def recipe(
     rate: float = RATE,
 ) -> dict[str, Any]:
     """Return the default settings for a method on data of this size."""
-    epochs = _epochs(facts, distorted_epochs if _may_distort(facts) else epochs)
+    distorts = _may_distort(facts)
+    epochs = _epochs(facts, distorted_epochs if distorts else epochs)
     settings: dict[str, Any] = {
         "optimizer": {
             "batch_size": batch_size(facts.num_examples),
@@ -67,9 +68,9 @@ def recipe(
     if method != "pencil":
         return settings | _other(method, facts.phase_names, min(epochs[0], USUAL_FIRST) + epochs[1] + epochs[2], rate)
     # A teacher knows more as the rate falls, and so do labels, where the network cannot learn them by heart meanwhile.
-    low = FALLEN * rate if _may_distort(facts) else rate
+    low = FALLEN * rate if distorts else rate
     return settings | {
-        "teaching": TEACHING | ({"distortion": DISTORTION} if _may_distort(facts) else {}),
+        "teaching": TEACHING | ({"distortion": DISTORTION} if distorts else {}),
         "phases": {
             # Label learning begins with the best of these epochs.
             "backbone": {"epochs": epochs[0], "lr": f"{rate:g}", "patience": PATIENCE},

@@ -1,8 +1,7 @@
 """The default's idea at the smallest cost: a network made for the GPU, large batches, a short first phase.
 
 On a CPU the wide network would take longer than any other: there data keep their own. The rate grows with the batch,
-as the steps grow fewer. The wide network is quick to learn, so its first phase has a
-fixed length; labels take as many epochs as ever.
+as the steps grow fewer. The wide network is quick to learn, so its first phase has a fixed length.
 """
 
 from typing import Any
