@@ -35,7 +35,7 @@ def test_the_whole_path_on_digits(pencil: Command, place: Path) -> None:
     pencil_70 = records["pencil-symmetric-70-seed-0"]
     assert len(pencil_70["series"]["label_accuracy"]) == pencil_70["epochs"] == 3
     assert "series" not in records["pencil-symmetric-50-seed-0"]
-    assert pencil_70["seconds_compiled"] > 0
+    assert pencil_70["seconds_compiled"] > 0 and pencil_70["at_once"] == 2
     told = {"study", "cell", "noise", "recipe", "backbone", "epochs", "command", "seed", "seconds", "environment"}
     assert told <= set(pencil_70)
     assert str(place) not in json.dumps(records)

@@ -105,6 +105,12 @@ def test_time_without_compilation_takes_each_phase_by_its_median_epoch(record: M
     assert [row[shown] for row in grid.rows] == ["12", "–"]
 
 
+def test_a_run_says_with_how_many_others_it_shared_the_machine(record: Make) -> None:
+    (_, grid) = runs([record(at_once=3), record(seed=1)])
+    assert isinstance(grid, Grid)
+    assert [row[grid.heads.index("at once")] for row in grid.rows] == ["3", "–"]
+
+
 def test_pages_escape_what_they_show() -> None:
     parts = [Heading("A & B"), Grid(("a|b", "<c>"), (("1", "2"),))]
     assert "a\\|b" in markdown(parts, Path())

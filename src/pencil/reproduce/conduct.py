@@ -32,7 +32,7 @@ def conduct(
         download = False
     elif trials:
         _read_data(trials[0], download=download)
-    collector = _Collector(trials, out, reference)
+    collector = _Collector(trials, out, reference, at_once=min(parallel, len(trials)))
 
     def noted(line: str) -> None:
         tell(line)
@@ -47,16 +47,16 @@ def conduct(
 class _Collector:
     """Writes the records of runs that have finished since it last looked."""
 
-    def __init__(self, trials: Sequence[Trial], out: Path, reference: Path) -> None:
+    def __init__(self, trials: Sequence[Trial], out: Path, reference: Path, *, at_once: int) -> None:
         self.waiting = list(trials)
-        self.out, self.reference = out, reference
+        self.out, self.reference, self.at_once = out, reference, at_once
         self.lock = threading.Lock()
 
     def collect(self) -> None:
         with self.lock:
             done = [trial for trial in self.waiting if state_of(trial.folder(self.out)) == "finished"]
             for trial in done:
-                write_record(trial, self.out, self.reference, series=needs_series(trial))
+                write_record(trial, self.out, self.reference, series=needs_series(trial), at_once=self.at_once)
             self.waiting = [trial for trial in self.waiting if trial not in done]
 
 

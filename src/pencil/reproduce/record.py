@@ -23,10 +23,10 @@ SHOWN = ("data.source", "data.root", "data.noise", "data.labels", "method", "rec
 """Settings that the command shows by an option of their own, or that mean nothing on another machine."""
 
 
-def write_record(trial: Trial, out: Path, reference: Path, *, series: bool) -> Path:
+def write_record(trial: Trial, out: Path, reference: Path, *, series: bool, at_once: int) -> Path:
     """Write the record of a finished run; with its curves over the epochs where a figure needs them."""
     run = read_run(trial.folder(out))
-    record = {**run.result, **_description(trial, read_toml(run.folder.config), run.history)}
+    record = {**run.result, **_description(trial, read_toml(run.folder.config), run.history), "at_once": at_once}
     if series:
         record["series"] = {key: [_rounded(epoch.get(key)) for epoch in run.history] for key in SERIES}
     path = trial.record(reference)

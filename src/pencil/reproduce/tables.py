@@ -87,8 +87,8 @@ def runs(records: Sequence[Record]) -> list[Part]:
     if not records:
         return []
     heads = (
-        "method", "cell", "seed", "best", "last", "labels given", "corrected", "AUPRC", "epochs", "minutes",
-        "compiled, s", "images/s", "hardware", "versions",
+        "method", "cell", "seed", "best", "last", "labels given", "corrected", "AUPRC", "epochs", "at once",
+        "minutes", "compiled, s", "images/s", "hardware", "versions",
     )  # fmt: skip
     ordered = sorted(records, key=lambda r: (r["system"], r["cell"], int(r["seed"])))
     return [Heading("Runs", 3), Grid(heads, tuple(_run(record) for record in ordered))]
@@ -105,7 +105,8 @@ def _run(record: Record) -> tuple[str, ...]:
     return (
         record["system"], record["cell"], str(record["seed"]), number("test_accuracy", "best"),
         number("test_accuracy", "last"), number("label_accuracy", "given"), number("label_accuracy", "corrected"),
-        number("detection", "auprc", 4), str(record["epochs"]), f"{record['seconds'] / 60:.1f}",
+        number("detection", "auprc", 4), str(record["epochs"]), str(record.get("at_once", NONE)),
+        f"{record['seconds'] / 60:.1f}",
         f"{record['seconds_compiled']:.0f}" if "seconds_compiled" in record else NONE,
         f"{record['images_per_second']:.0f}",
         f"{made.get('device', 'unknown')}, {made.get('precision', '?')}", versions,
