@@ -31,15 +31,6 @@ LEAST_DOUBT = 1e-3
 ROUNDS = 30
 """Corrections after which named shares are those wanted, to a thousandth."""
 TEMPERATURES = tuple(2 ** (power / 4) for power in range(-16, 17))
-SHARES = 40
-"""So many shares of right labels are weighed, from chance to nearly all."""
-MOST = 0.995
-SURELY = 0.98
-"""How sure a network usually is of what it learned from right labels."""
-SPREAD = 0.5
-"""Standard deviation of a temperature's logarithm from the usual one."""
-CONTRADICTED = 2.0
-"""Logarithm of how much better another share has to explain the labels: two standard errors."""
 
 
 def fit_transition(held_out: Seen, trained_on: Seen | None = None) -> Tensor:
@@ -48,36 +39,7 @@ def fit_transition(held_out: Seen, trained_on: Seen | None = None) -> Tensor:
     Few held-out labels tell little. Examples that were trained on help out as long as the network agrees with their
     labels no more than with held-out ones, so has not learned them by heart.
     """
-    counts_CC = _sure_counts(*_joined(_known(held_out), trained_on))
-    transition_CC = _smoothed(counts_CC, SMOOTHING * len(counts_CC))
-    return transition_CC if trained_on is None else _reconciled(transition_CC, counts_CC, held_out)
-
-
-def _reconciled(transition_CC: Tensor, counts_CC: Tensor, held_out: Seen) -> Tensor:
-    """Return the matrix the surest tell, made less or more noisy where all labels together contradict them.
-
-    A weak network is wrong about many of its surest examples too. Labels that are wrong as often where it is sure as
-    where it doubts are noise, and the rest is its own doubt: shares of right labels are weighed by how well they, and
-    any temperature, explain the labels. From labels of which a share is right a network learns to be no surer than
-    that, so one temperature is more usual there than others.
-    """
-    logits_NC, given_N = _known(held_out)
-    classes = logits_NC.shape[1]
-    right_S = torch.linspace(1 / classes, 1, SHARES + 1, dtype=logits_NC.dtype, device=logits_NC.device)[1:]
-    right_S = right_S.clamp(max=MOST)
-    usual_S = _log_odds(right_S, classes) / _log_odds(right_S.new_tensor(SURELY), classes)
-    usual_S = usual_S.clamp(TEMPERATURES[0], 1).log()
-    explained = []
-    for t in TEMPERATURES:
-        own_N1 = (logits_NC / t).softmax(-1).gather(1, given_N.unsqueeze(1))
-        likely_NS = own_N1 * right_S + (1 - own_N1) * (1 - right_S) / (classes - 1)
-        explained.append(likely_NS.clamp(min=1e-12).log().sum(0) - ((math.log(t) - usual_S) / SPREAD) ** 2 / 2)
-    explained_S = torch.stack(explained).logsumexp(0)
-    weight_C = counts_CC.sum(-1)
-    told = (transition_CC.diagonal() * weight_C).sum() / weight_C.sum().clamp(min=1)
-    if explained_S.max() - explained_S[(right_S - told).abs().argmin()] <= CONTRADICTED:
-        return transition_CC
-    return _with_share_right(transition_CC, weight_C, float((explained_S.softmax(0) * right_S).sum()))
+    return _transition(*_joined(_known(held_out), trained_on))
 
 
 def fit_temperature(held_out: Seen, transition_CC: Tensor) -> Tensor:
@@ -99,9 +61,8 @@ def fit_shares(held_out: Seen, trained_on: Seen | None, temperature: Tensor, giv
     they differ beyond chance. A network names a class too often or too rarely by about as much as it doubts.
     """
     counts_CC = _sure_counts(*_joined(_known(held_out), trained_on))
-    transition_CC = _distinct(counts_CC)
-    if trained_on is not None:
-        transition_CC = _reconciled(transition_CC, counts_CC, held_out)
+    mean_CC = _mean_transition(counts_CC)
+    transition_CC = _smoothed(counts_CC, max(WEIGHTS, key=lambda weight: _evidence(counts_CC, weight * mean_CC)))
     named_NC = _named(held_out, trained_on, temperature).softmax(-1)
     named_C = (named_NC.sum(0) / max(len(named_NC), 1)).clamp(min=LEAST_SHARE).log()
     doubt = ((1 - named_NC.amax(-1)).sum() / max(len(named_NC), 1)).clamp(min=LEAST_DOUBT)
@@ -177,26 +138,9 @@ def _counts(logits_NC: Tensor, given_N: Tensor) -> Tensor:
     return counts_CC.index_add_(0, logits_NC.argmax(-1), one_hot(given_N, classes).to(counts_CC.dtype))
 
 
-def _distinct(counts_CC: Tensor) -> Tensor:
-    """Return the matrix whose rows differ as far as the counts tell, beyond chance."""
-    mean_CC = _mean_transition(counts_CC)
-    return _smoothed(counts_CC, max(WEIGHTS, key=lambda weight: _evidence(counts_CC, weight * mean_CC)))
-
-
-def _with_share_right(transition_CC: Tensor, weight_C: Tensor, right: float) -> Tensor:
-    """Return the matrix with all mistakes more or less likely by one factor, so that this share of labels is right."""
-    wrong_C = 1 - transition_CC.diagonal()
-    mean = (wrong_C * weight_C).sum() / weight_C.sum().clamp(min=1)
-    # A class is never made wronger than chance would.
-    most_C = wrong_C.clamp(min=1 - 1 / len(wrong_C))
-    factor_C = torch.minimum((1 - right) / mean.clamp(min=1e-6), most_C / wrong_C.clamp(min=1e-6))
-    eye_CC = torch.eye(len(wrong_C), dtype=transition_CC.dtype, device=transition_CC.device)
-    return eye_CC + factor_C.unsqueeze(-1) * (transition_CC - eye_CC)
-
-
-def _log_odds(share: Tensor, classes: int) -> Tensor:
-    """Return how much surer of one class than of each other a share is."""
-    return (share * (classes - 1) / (1 - share)).log()
+def _transition(logits_NC: Tensor, given_N: Tensor) -> Tensor:
+    counts_CC = _sure_counts(logits_NC, given_N)
+    return _smoothed(counts_CC, SMOOTHING * len(counts_CC))
 
 
 def _smoothed(counts_CC: Tensor, weight: float) -> Tensor:
