@@ -14,7 +14,7 @@ from pencil.results.atomic import write_atomic
 INTRODUCTION = (
     "Made from the records under `reference/` by `pencil reproduce results`; do not edit. Each record is one run, with "
     "its settings, hardware, time and versions (`reference/README.md`); compiled is its time without compilation, at "
-    "once the number of runs that shared the machine. What was not run is missing and is never filled in. `pencil "
+    "once how many runs at most shared the machine. What was not run is missing and is never filled in. `pencil "
     "reproduce table3 --root DATA` and the like run what is missing."
 )
 NOTHING = (
