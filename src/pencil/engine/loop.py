@@ -68,7 +68,7 @@ class Engine:
             phase_epoch = self.epoch - sum(phase.epochs for phase in self.phases[:number])
             middle = int(self.state.clock.step.item()) > 0
             if phase_epoch == 0 and not middle:
-                self._enter(self.phases[number], listener)
+                self._enter(number, listener)
             self._run_epoch(number, phase_epoch, listener)
             if self.processes.leader_says(listener.checkpoint_due(phase_end=self._phase_number() != number)):
                 self.save(listener)
@@ -108,7 +108,9 @@ class Engine:
         lowest = meta.get("lowest_loss")
         self.patience = Patience(None if lowest is None else float(lowest), int(meta.get("stale_epochs", 0)))
 
-    def _enter(self, phase: Phase, listener: Listener) -> None:
+    def _enter(self, number: int, listener: Listener) -> None:
+        phase = self.phases[number]
+        has_learned = number > 0 and self.patience.is_out(self.phases[number - 1].patience)
         self.patience = Patience()
         phase.rule.prepare(self.state.table)
         if phase.from_best:
@@ -118,27 +120,30 @@ class Engine:
             torch.manual_seed(seed_for(self.seed, "network", self.epoch))
             self.state.renew_network(self.new_network().state_dict())
         self.state.method.before_phase(View(self, 0), phase)
-        self._distort_where_it_helps(phase, listener)
+        self._distort_where_it_helps(phase, listener, has_learned=has_learned)
 
-    def _distort_where_it_helps(self, phase: Phase, listener: Listener) -> None:
-        """Show distorted images from here on, if the network knows labels by heart as they begin to move.
+    def _distort_where_it_helps(self, phase: Phase, listener: Listener, *, has_learned: bool) -> None:
+        """Show distorted images from here on, as labels begin to move, if there is no more to learn from plain ones.
 
-        It is slower to learn from such images: where it has nothing to gain, or no time left, they only do harm.
+        That is so where the loss on the held-out labels no longer fell, or labels are known by heart. It is slower to
+        learn from such images: where there is nothing to gain, or no time left, they only do harm.
         """
         state, held_out = self.state, self.watched.get("held_out")
         wanted = state.teaching.distortion and self.prepare.preparation.kind == "images" and not state.distorted
         if not wanted or held_out is None or not phase.rule.moves:
             return
-        given_N = state.table.columns["given"]
-        found = learned_by_heart(state.network, (self.train_evaluator, given_N), (held_out.evaluator, held_out.labels))
-        if not self.processes.leader_says(found is not None):
-            return
-        state.distorted = True
-        if found is not None:
-            listener.note(
-                f"the network agrees with {found[0]:.1f}% of the labels it learned and {found[1]:.1f}% of those held"
-                f" out, so it begins to know them by heart: from phase {phase.name} on it learns distorted images."
-            )
+        why = "the network has learned what it can from images as they are" if has_learned else ""
+        if not has_learned:
+            learned = self.train_evaluator, state.table.columns["given"]
+            found = learned_by_heart(state.network, learned, (held_out.evaluator, held_out.labels))
+            if found is not None:
+                why = (
+                    f"the network agrees with {found[0]:.1f}% of the labels it learned and {found[1]:.1f}% of those"
+                    " held out, so it begins to know them by heart"
+                )
+        state.distorted = self.processes.leader_says(bool(why))
+        if state.distorted:
+            listener.note(f"{why}: from phase {phase.name} on it learns distorted images.")
 
     def _run_epoch(self, number: int, phase_epoch: int, listener: Listener) -> None:
         started = time.perf_counter()

@@ -22,4 +22,8 @@ class Patience:
             self.lowest, self.stale = float(loss), 0
         else:
             self.stale += 1
-        return self.stale >= most
+        return self.is_out(most)
+
+    def is_out(self, most: int) -> bool:
+        """Say whether the loss has not fallen for so many epochs; 0 stands for endless patience."""
+        return 0 < most <= self.stale
