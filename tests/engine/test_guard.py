@@ -20,7 +20,8 @@ GIVEN = torch.tensor([100, 100])
 
 def guard(accuracy: float = 60.0, agreement: float = 90.0) -> Guard:
     made = Guard({"x": torch.zeros(1)})
-    made.keep({"x": torch.ones(1)}, {"held_out_accuracy": accuracy, "agreement": agreement}, moved=True)
+    for moved in (False, True):
+        made.keep({"x": torch.ones(1)}, {"held_out_accuracy": accuracy, "agreement": agreement}, moved=moved)
     return made
 
 
@@ -44,14 +45,21 @@ def test_harm_is_a_fall_beyond_chance(accuracy: float, agreement: float, labels:
 
 def test_a_class_may_shrink_further_where_few_labels_are_right() -> None:
     record, given = {"held_out_accuracy": 15.0, "agreement": 90.0}, torch.tensor([10_000, 10_000])
-    hesitant = guard()
-    hesitant.highest[0] = 15.0
+    hesitant = guard(accuracy=15.0)
     assert not hesitant.judge(record, 2_400, torch.tensor([19_200, 800]), given)
     assert "class 1" in hesitant.judge(record, 2_400, torch.tensor([19_300, 700]), given)
     assert "class 1" in guard().judge(record | {"held_out_accuracy": 60.0}, 2_400, torch.tensor([17_200, 2_800]), given)
     # Without held-out labels, two in three are taken to be right.
     assert not hesitant.judge(record, 0, torch.tensor([16_700, 3_300]), given)
     assert "class 1" in hesitant.judge(record, 0, torch.tensor([16_800, 3_200]), given)
+
+
+def test_what_counts_as_a_lost_class_stays_as_the_network_gets_better() -> None:
+    made, few = guard(accuracy=15.0), torch.tensor([19_200, 800])
+    record, given = {"held_out_accuracy": 19.0, "agreement": 90.0}, torch.tensor([10_000, 10_000])
+    assert not made.judge(record, 2_400, few, given)
+    made.keep({"x": torch.ones(1)}, record, moved=True)
+    assert not made.judge(record, 2_400, few, given), "it would go back to these labels, and do so for ever"
 
 
 def test_all_of_a_few_held_out_labels_is_no_certainty() -> None:
@@ -70,6 +78,11 @@ def test_going_back_restores_and_slows_down() -> None:
     made.go_back({"x": value})
     assert value.item() == 1
     assert made.pace.item() == SLOWER
+    paces = []
+    for _ in range(3):
+        made.keep({"x": value}, {"held_out_accuracy": 60.0, "agreement": 90.0}, moved=True)
+        paces.append(made.pace.item())
+    assert paces == [1 / 2, 1, 1], "what went well for a while may move as before"
 
 
 def test_it_goes_back_to_the_best_weights_where_label_learning_began_with_them() -> None:

@@ -105,6 +105,21 @@ def test_a_class_that_the_network_dislikes_gets_its_share_back(noise: np.ndarray
     assert ((logits + bias).argmax(-1) == truth).sum() > (logits.argmax(-1) == truth).sum()
 
 
+def test_a_class_that_is_nowhere_the_first_choice_becomes_it_where_it_is_believed_in_most() -> None:
+    rng = np.random.default_rng(2)
+    truth = torch.from_numpy(rng.integers(0, C, N))
+    liked = torch.where(truth == 1, torch.from_numpy(rng.choice([0, 2, 3], N)), truth)
+    logits = 2 * torch.eye(C, dtype=torch.float64)[liked] + torch.from_numpy(rng.normal(size=(N, C))) / 4
+    logits[:, 1] = 1.1 + 0.3 * (truth == 1) + torch.from_numpy(rng.normal(size=N)) / 16
+    seen, shares = (logits, truth), torch.full((C,), 1 / C, dtype=torch.float64)
+    assert (logits.argmax(-1) == 1).double().mean() < 0.1
+    assert abs(float(logits.softmax(-1).mean(0)[1]) - 1 / C) < 0.02, "its share is right, as far as beliefs go"
+    sure = logits + fit_bias(seen, None, torch.ones(()), shares)
+    first = torch.bincount(sure.argmax(-1), minlength=C) / N
+    assert (first - shares).abs().max() < 0.05
+    assert (sure.argmax(-1) == truth).sum() > (logits.argmax(-1) == truth).sum()
+
+
 def test_labels_that_tell_nothing_do_not_carry_shares_away() -> None:
     logits, _, _ = made(CLEAN, doubt=1.0)
     logits[:, 1] -= 1.5

@@ -26,6 +26,8 @@ USUALLY_RIGHT = 2 / 3
 """How many given labels are taken to be right where none are held out to tell."""
 SLOWER = 1 / 4
 """What the label step is multiplied by after each return."""
+FASTER = 2.0
+"""And after each good epoch, until it is what it was: a network that has learned more may move what it could not."""
 
 
 class Guard:
@@ -36,6 +38,8 @@ class Guard:
         self.good = {name: value.detach().clone() for name, value in learning.items()}
         self.highest = torch.zeros(2, dtype=torch.float64, device=device)
         """The best held-out accuracy, and the best agreement, in percent."""
+        self.right = torch.zeros((), dtype=torch.float64, device=device)
+        """The held-out accuracy before any label had changed."""
         self.pace = torch.ones((), dtype=torch.float64, device=device)
         """What the label step is multiplied by."""
 
@@ -50,9 +54,10 @@ class Guard:
             return f"accuracy on the held-out labels fell from {best:.1f}% to {accuracy:.1f}%"
         if record["agreement"] < AGREEMENT_KEPT * agreeing:
             return f"the network agrees with {record['agreement']:.1f}% of the labels, after {agreeing:.1f}%"
-        # The network finds so many held-out labels right without having seen them, so about as many of a class are
-        # its own. Classes of a few examples come and go by chance.
-        right = best / 100 if held_out else USUALLY_RIGHT
+        # The network found so many held-out labels right before labels moved, so about as many of a class are its own;
+        # a measure that rose later would find fault with the very state to go back to. Classes of a few examples come
+        # and go by chance.
+        right = self.right.item() / 100 if held_out else USUALLY_RIGHT
         least_C = CLASS_KEPT * right * (given_C - SURE * given_C.sqrt())
         fewer = (labels_C < least_C).nonzero().flatten().tolist()
         if fewer:
@@ -72,12 +77,16 @@ class Guard:
         self.take(learning)
         self.highest[0] = record.get("held_out_accuracy", 0.0)
         self.highest[1] = 0.0
+        self.right.copy_(self.highest[0])
 
     def keep(self, learning: Mapping[str, Tensor], record: Mapping[str, Any], *, moved: bool) -> None:
         """Take the state of now as a good one, and as what later ones are judged by."""
         self.take(learning)
         self.highest[0].clamp_(min=record.get("held_out_accuracy", 0.0))
         self.highest[1].clamp_(min=record["agreement"] if moved else 0.0)
+        if not moved:
+            self.right.fill_(record.get("held_out_accuracy", 0.0))
+        self.pace.mul_(FASTER).clamp_(max=1.0)
 
     def go_back(self, learning: Mapping[str, Tensor]) -> None:
         """Put the last good state back, in place, and slow the labels down."""
@@ -87,7 +96,8 @@ class Guard:
 
     def tensors(self) -> dict[str, Tensor]:
         """Return all that a checkpoint needs."""
-        return {"highest": self.highest, "pace": self.pace, **{f"good.{k}": v for k, v in self.good.items()}}
+        own = {"highest": self.highest, "right": self.right, "pace": self.pace}
+        return own | {f"good.{k}": v for k, v in self.good.items()}
 
 
 def went_back(state: "State", phase: Phase, record: dict[str, Any], *, held_out: int) -> str:

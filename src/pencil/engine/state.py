@@ -198,6 +198,8 @@ class State:
         if self.guard:
             kept = {k.removeprefix("guard.good."): v for k, v in saved.items() if k.startswith("guard.good.")}
             self.guard.good = {k: v.to(self.device) for k, v in kept.items()}
+            # Checkpoints of before it was kept have the best accuracy so far.
+            saved.setdefault("guard.right", saved["guard.highest"][0])
         for name, here in self.tensors().items():
             if name not in saved or saved[name].shape != here.shape:
                 raise PencilError(

@@ -20,7 +20,7 @@ FEW = 1000
 SURE_SHARES = (0.25, 0.5, 0.75, 1.0)
 """Shares of the examples of each predicted class that may count as sure."""
 CHANCE = 1.0
-"""Standard errors within which two agreements count as the same."""
+"""Standard errors within which two agreements count as the same, or a class as named often enough."""
 SMOOTHING = 1.0
 """How many examples the mean over all classes counts as, for each class's own row of the matrix."""
 WEIGHTS = tuple(2.0**power for power in range(15))
@@ -30,6 +30,10 @@ LEAST_DOUBT = 1e-3
 """A network that is sure of everything keeps its own shares, and divides nothing by zero."""
 ROUNDS = 30
 """Corrections after which named shares are those wanted, to a thousandth."""
+LEAST_FIRST = 0.75
+"""Share of its examples that a class must at least be the first choice for."""
+SHARPER = (1 / 2, 1 / 4, 1 / 8)
+"""Temperatures at which beliefs come ever closer to first choices."""
 TEMPERATURES = tuple(2 ** (power / 4) for power in range(-16, 17))
 
 
@@ -86,13 +90,30 @@ def fit_bias(held_out: Seen, trained_on: Seen | None, temperature: Tensor, share
     """Return what is to be added to a network's outputs so that they name each class as often as its share is.
 
     A class that a hesitant network likes less is never named once the network is made sure, and labels that follow it
-    would lose the class.
+    would lose the class. Beliefs are made to name it, which hold more of what the network knows than first choices
+    do; and first choices, where a class would be lost all the same.
     """
     outputs_NC = _named(held_out, trained_on, temperature)
-    bias_C = outputs_NC.new_zeros(outputs_NC.shape[1])
-    for _ in range(ROUNDS if len(outputs_NC) else 0):
-        bias_C += (share_C.to(bias_C) / (outputs_NC + bias_C).softmax(-1).mean(0).clamp(min=LEAST_SHARE)).log()
+    bias_C, share_C = outputs_NC.new_zeros(outputs_NC.shape[1]), share_C.to(outputs_NC)
+    bias_C = _matched(outputs_NC, bias_C, share_C, 1.0)
+    if _loses_a_class(outputs_NC + bias_C, share_C):
+        for sharper in SHARPER:
+            bias_C = _matched(outputs_NC, bias_C, share_C, sharper)
     return bias_C - bias_C.mean()
+
+
+def _matched(outputs_NC: Tensor, bias_C: Tensor, share_C: Tensor, temperature: float) -> Tensor:
+    for _ in range(ROUNDS if len(outputs_NC) else 0):
+        named_C = ((outputs_NC + bias_C) / temperature).softmax(-1).mean(0)
+        bias_C = bias_C + temperature * (share_C / named_C.clamp(min=LEAST_SHARE)).log()
+    return bias_C
+
+
+def _loses_a_class(outputs_NC: Tensor, share_C: Tensor) -> bool:
+    """Say whether a class is believed in a little everywhere, but too rarely more than in others: labels follow that."""
+    first_C = torch.bincount(outputs_NC.argmax(-1), minlength=len(share_C))
+    expected_C = share_C * len(outputs_NC)
+    return bool((first_C < LEAST_FIRST * expected_C - CHANCE * expected_C.sqrt()).any())
 
 
 def _named(held_out: Seen, trained_on: Seen | None, temperature: Tensor) -> Tensor:

@@ -100,8 +100,13 @@ def _run(record: Record) -> tuple[str, ...]:
         return NONE if value is None else f"{value:.{digits}f}"
 
     made = record.get("environment", {})
-    parts = (("pencil", made.get("pencil")), ("commit", str(made.get("commit", "unknown"))[:10]))
-    versions = ", ".join(f"{name} {value}" for name, value in (*parts, ("torch", made.get("torch"))))
+    # A run from a source tree has no version but its commit.
+    found = {
+        "pencil": made.get("pencil"),
+        "commit": str(made.get("commit", "unknown"))[:10],
+        "torch": made.get("torch"),
+    }
+    versions = ", ".join(f"{name} {value}" for name, value in found.items() if value not in (None, "unknown"))
     return (
         record["system"], record["cell"], str(record["seed"]), number("test_accuracy", "best"),
         number("test_accuracy", "last"), number("label_accuracy", "given"), number("label_accuracy", "corrected"),
