@@ -200,3 +200,14 @@ def test_a_checkpoint_with_labels_that_are_no_class_is_refused() -> None:
     arrays["table.given"][7] = 10
     with pytest.raises(PencilError, match="column given holds labels that are no class"):
         hasty(guarded=True, epochs=(4, 4, 1)).restore(arrays, meta)
+
+
+def test_a_checkpoint_of_before_it_kept_how_many_labels_are_right_goes_on() -> None:
+    first, watcher = hasty(guarded=True), Watcher(stop_after=120)
+    with pytest.raises(Stopped):
+        first.train(watcher)
+    tensors, meta = watcher.saved
+    assert tensors.pop("guard.right") > 0
+    again = hasty(guarded=True)
+    again.restore(tensors, meta)
+    assert again.state.guard is not None and again.state.guard.right == again.state.guard.highest[0]

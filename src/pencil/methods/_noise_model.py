@@ -110,7 +110,7 @@ def _matched(outputs_NC: Tensor, bias_C: Tensor, share_C: Tensor, temperature: f
 
 
 def _loses_a_class(outputs_NC: Tensor, share_C: Tensor) -> bool:
-    """Say whether a class is believed in a little everywhere, but too rarely more than in others: labels follow that."""
+    """Say whether a class is believed in a little everywhere, but too rarely most of all: labels follow that."""
     first_C = torch.bincount(outputs_NC.argmax(-1), minlength=len(share_C))
     expected_C = share_C * len(outputs_NC)
     return bool((first_C < LEAST_FIRST * expected_C - CHANCE * expected_C.sqrt()).any())
