@@ -31,6 +31,8 @@ from pencil.data import load
 from pencil.results.environment import environment
 
 ROOT = Path(__file__).parents[1]
+TITLES = {"auto": "pencil", "fast": "pencil, fast"}
+"""PENCIL's recipes, and what a record calls them."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,7 @@ def _arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--epochs", type=int, nargs="+", help="lengths cleanlab may choose from")
     parser.add_argument("--pencil-epochs", type=int, nargs=3, help="lengths of PENCIL's phases; default the recipe's")
-    parser.add_argument("--recipe", default="auto", help="PENCIL's recipe")
+    parser.add_argument("--recipes", nargs="+", default=[*TITLES], choices=TITLES, help="PENCIL's; default both")
     parser.add_argument(
         "--held-out", type=float, default=0.1, help="share PENCIL does not train on; scored all the same"
     )
@@ -96,7 +98,7 @@ def _arguments(arguments: Sequence[str]) -> argparse.Namespace:
 
 def _command(name: str, asked: argparse.Namespace) -> str:
     """Return the command that repeats a cell, without places of this machine."""
-    given = {"--seed": str(asked.seed), "--held-out": str(asked.held_out), "--recipe": asked.recipe}
+    given = {"--seed": str(asked.seed), "--held-out": str(asked.held_out), "--recipes": " ".join(asked.recipes)}
     given |= {"--root": "DATA" * bool(asked.root), "--human-labels": "FILE" * bool(CELLS[name].human)}
     given |= {"--backbone": Path(asked.backbone).name, "--epochs": " ".join(map(str, asked.epochs or ()))}
     given |= {"--pencil-epochs": " ".join(map(str, asked.pencil_epochs or ()))}
@@ -118,13 +120,13 @@ def compare(name: str, cell: Cell, asked: argparse.Namespace) -> dict[str, Any]:
         "hardware": {"device": asked.device},
     }
     work = opened(asked.work / f"{name}-seed-{asked.seed}", cell, shared, asked)
-    ours = one_run(dataset, shared, asked, work)
+    ours = {TITLES[recipe]: one_run(dataset, recipe, shared, asked, work) for recipe in asked.recipes}
     for epochs in asked.epochs or cell.epochs:
         for fold in range(FOLDS):
             predict_fold(dataset, epochs, fold, shared, asked.seed, work)
     tried = sorted({int(path.name.split("-")[1]) for path in work.glob("cleanlab-*-fold-*.npz")})
     rivals = [figures for epochs in tried if (figures := cleanlab_figures(dataset, epochs, work))]
-    device = ours.pop("device")
+    devices = {figures.pop("device") for figures in ours.values()}
     return {
         "study": "label_errors",
         "cell": name,
@@ -133,18 +135,18 @@ def compare(name: str, cell: Cell, asked: argparse.Namespace) -> dict[str, Any]:
         "seed": asked.seed,
         "num_examples": len(dataset.train),
         "given_label_accuracy": percent(dataset.train.given == truth(dataset)),
-        "systems": {"pencil": ours, "cleanlab": max(rivals, key=lambda rival: rival["f1"])},
+        "systems": {**ours, "cleanlab": max(rivals, key=lambda rival: rival["f1"])},
         "cleanlab_lengths": rivals,
         "cleanlab_by_epochs": {str(rival["epochs"]): rival["f1"] for rival in rivals},
         "processes_at_once": asked.at_once,
         "load_average": round(os.getloadavg()[0], 1),
-        "environment": environment({"device": device}),
+        "environment": environment({"device": ", ".join(devices)}),
     }
 
 
 def opened(work: Path, cell: Cell, shared: dict[str, Any], asked: argparse.Namespace) -> Path:
     """Return the folder of a cell's finished trainings; refuse one that other settings or other code made."""
-    kept = ("recipe", "held_out", "pencil_epochs")
+    kept = ("held_out", "pencil_epochs")
     commit = environment().get("commit")
     made = {**asdict(cell), **shared, **{key: getattr(asked, key) for key in kept}, "commit": commit}
     settings = json.loads(json.dumps(made))
@@ -161,8 +163,8 @@ def show(record: dict[str, Any]) -> None:
     print(f"{record['cell']}: {record['given_label_accuracy']}% of the given labels are right")
     for name, figures in record["systems"].items():
         print(f"  {name:<9}" + ", ".join(f"{key} {value:.4g}" for key, value in figures.items()))
-    ours, theirs = (record["systems"][name]["seconds"] for name in ("pencil", "cleanlab"))
-    print(f"  time: {ours / theirs:.2f} of cleanlab's")
+    *ours, theirs = (figures["seconds"] for figures in record["systems"].values())
+    print(f"  time: {', '.join(f'{seconds / theirs:.2f}' for seconds in ours)} of cleanlab's")
 
 
 if __name__ == "__main__":

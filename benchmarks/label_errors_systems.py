@@ -21,13 +21,13 @@ from pencil.run import predict_run
 FOLDS = 5
 
 
-def one_run(dataset: Dataset, shared: dict[str, Any], asked: Any, work: Path) -> dict[str, Any]:
+def one_run(dataset: Dataset, recipe: str, shared: dict[str, Any], asked: Any, work: Path) -> dict[str, Any]:
     """Train PENCIL once; its quality ranks, its corrected labels are the flags and the repair."""
-    path = work / "pencil.json"
+    path = work / f"pencil-{recipe}.json"
     if not path.exists():
         started = time.perf_counter()
         result = pencil.fit(
-            dataset, settings=shared, recipe=asked.recipe, epochs=asked.pencil_epochs, held_out=asked.held_out,
+            dataset, settings=shared, recipe=recipe, epochs=asked.pencil_epochs, held_out=asked.held_out,
             seed=asked.seed,
         )  # fmt: skip
         seconds = time.perf_counter() - started
@@ -38,7 +38,7 @@ def one_run(dataset: Dataset, shared: dict[str, Any], asked: Any, work: Path) ->
         figures = measured(dataset, 1 - quality, corrected != dataset.train.given, corrected)
         facts = {"seconds": round(seconds, 1), "epochs": len(result.history)}
         write_json(path, figures | facts | {"device": result.summary["environment"]["device"]})
-        print(f"PENCIL: {seconds:.0f} s", flush=True)
+        print(f"PENCIL, recipe {recipe}: {seconds:.0f} s", flush=True)
     found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return found
 

@@ -36,6 +36,13 @@ def test_rows_photographs_and_tiny_images_keep_their_network_and_small_data_its_
     assert settings["phases"]["backbone"]["lr"] == default["phases"]["backbone"]["lr"]
 
 
+@pytest.mark.parametrize(("examples", "epochs"), [(999, (20, 40, 20)), (1_000, (10, 16, 4))])
+def test_it_is_short_where_there_are_examples_enough(examples: int, epochs: tuple[int, ...]) -> None:
+    phases = fast.recipe("pencil", recipes.Facts(examples, 3, "rows", PHASES, (20,)))["phases"]
+    assert tuple(phase["epochs"] for phase in phases.values()) == epochs
+    assert not any("patience" in phase for phase in phases.values())
+
+
 def test_a_cpu_does_not_get_the_wide_network() -> None:
     facts = recipes.Facts(45_000, 10, "images", PHASES, (3, 32, 32), accelerated=False)
     settings, wide = fast.recipe("pencil", facts), fast.recipe("pencil", replace(facts, accelerated=True))
