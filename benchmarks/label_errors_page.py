@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
@@ -16,8 +17,8 @@ flags, and the prediction repairs what is flagged.
 
 cleanlab may choose between several lengths of training. Each is a training of its own, with a learning rate that falls
 to zero over exactly that length. The one with the best F1 is shown: it is chosen by the true labels, which nobody has
-in real life, and only its own time is counted, not the search. Symmetric noise includes the true class. One trial a
-row.
+in real life, and only its own time is counted, not the search. Symmetric noise includes the true class. A row has the
+mean over the seeds that it names; every seed draws its own noise.
 """
 TITLES = "data|system|AUROC|AUPRC|precision|recall|F1|given → repaired labels correct|epochs|seconds"
 SOURCES = {"digits": "Digits", "cifar10": "CIFAR-10"}
@@ -32,43 +33,62 @@ def records() -> list[dict[str, Any]]:
 def page(found: list[dict[str, Any]]) -> str:
     """Return the page, made of records."""
     measured = {record["dataset"] for record in found}
+    cells = {
+        name: [record for record in found if record["cell"] == name] for name in sorted({r["cell"] for r in found})
+    }
+    means = {name: mean_of(records) for name, records in cells.items()}
     lines = [PREFACE]
     lines += [f"{title} has not been measured yet.\n" for name, title in SOURCES.items() if name not in measured]
     lines += ["| " + TITLES.replace("|", " | ") + " |", "|" + "---|" * 10]
-    for record in found:
-        lines += [row(record, name, figures) for name, figures in record["systems"].items()]
-    ours = [(record, name) for record in found for name in record["systems"] if name != "cleanlab"]
-    lines += ["", "## Won or lost", "", *(verdict(record, name) for record, name in ours)]
-    lines += ["", "## Lengths that cleanlab's network was trained for", "", *map(lengths, found)]
+    lines += [row(cell, records, name, means[cell]) for cell, records in cells.items() for name in means[cell]]
+    lines += ["", "## Won or lost", ""]
+    ours = [(cell, name) for cell in cells for name in means[cell] if name != "cleanlab"]
+    lines += [verdict(cell, cells[cell], name, means[cell]) for cell, name in ours]
+    lines += ["", "## Lengths that cleanlab's network was trained for", ""]
+    lines += [lengths(record) for records in cells.values() for record in records]
     return "\n".join(lines) + "\n"
 
 
-def row(record: dict[str, Any], name: str, x: dict[str, Any]) -> str:
+def mean_of(records: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
+    """Return every system's figures, as means over the records of a cell that have it."""
+    names = sorted({name for record in records for name in record["systems"]})
+    runs = {name: [r["systems"][name] for r in records if name in r["systems"]] for name in names}
+    return {name: {key: mean(run[key] for run in each) for key in each[0]} for name, each in runs.items()}
+
+
+def row(cell: str, records: list[dict[str, Any]], name: str, means: dict[str, dict[str, float]]) -> str:
     """Return one system's line of the table."""
+    x, given = means[name], mean(record["given_label_accuracy"] for record in records)
     return (
-        f"| {record['cell']}, seed {record['seed']} | {name} | {x['auroc']:.4f} | {x['auprc']:.4f} | "
-        f"{x['precision']:.1f} | {x['recall']:.1f} | {x['f1']:.1f} | {record['given_label_accuracy']:.1f}% → "
-        f"{x['label_accuracy']:.1f}% | {x['epochs']}{' × 5' * (name == 'cleanlab')} | {x['seconds']:.0f} |"
+        f"| {_data(cell, records)} | {name} | {x['auroc']:.4f} | {x['auprc']:.4f} | "
+        f"{x['precision']:.1f} | {x['recall']:.1f} | {x['f1']:.1f} | {given:.1f}% → "
+        f"{x['label_accuracy']:.1f}% | {x['epochs']:.0f}{' × 5' * (name == 'cleanlab')} | {x['seconds']:.0f} |"
     )
 
 
-def verdict(record: dict[str, Any], name: str) -> str:
+def verdict(cell: str, records: list[dict[str, Any]], name: str, means: dict[str, dict[str, float]]) -> str:
     """Say what a recipe of PENCIL does better and worse, and at what share of the time."""
-    ours, theirs = record["systems"][name], record["systems"]["cleanlab"]
+    ours, theirs = means[name], means["cleanlab"]
     names = {"auprc": "AUPRC", "f1": "F1", "label_accuracy": "repaired labels"}
     better = [title for key, title in names.items() if ours[key] > theirs[key]]
     worse = [title for key, title in names.items() if ours[key] <= theirs[key]]
-    says = [f"{name} better in {', '.join(better)}"] if better else []
+    says = [f"better in {', '.join(better)}"] if better else []
     says += [f"not better in {', '.join(worse)}"] if worse else []
-    return f"- {record['cell']}, seed {record['seed']}: {'; '.join(says)}; {_time(record, ours, theirs)}."
+    time = f"{ours['seconds'] / theirs['seconds']:.2f} of cleanlab's time"
+    return f"- {_data(cell, records)}, {name}: {'; '.join(says)}; {time}, {_machine(records)}."
 
 
-def _time(record: dict[str, Any], ours: dict[str, Any], theirs: dict[str, Any]) -> str:
-    share = f"{ours['seconds'] / theirs['seconds']:.2f} of cleanlab's time"
-    beside = record.get("processes_at_once", 1) - 1
-    share += f" (while {beside} other{'s' * (beside > 1)} shared the device)" * bool(beside)
-    facts = record["environment"]
-    return f"{share}, {facts['device']}, commit {facts.get('commit', 'unknown')[:7]}"
+def _data(cell: str, records: list[dict[str, Any]]) -> str:
+    seeds = sorted(record["seed"] for record in records)
+    return f"{cell}, seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))}"
+
+
+def _machine(records: list[dict[str, Any]]) -> str:
+    beside = max(record.get("processes_at_once", 1) for record in records) - 1
+    shared = f" (while {beside} other{'s' * (beside > 1)} shared the device)" * bool(beside)
+    facts = [record["environment"] for record in records]
+    commits = sorted({fact.get("commit", "unknown")[:7] for fact in facts})
+    return f"{', '.join(sorted({fact['device'] for fact in facts}))}{shared}, commit {', '.join(commits)}"
 
 
 def lengths(record: dict[str, Any]) -> str:
