@@ -2,7 +2,8 @@
 
 On a CPU the wide network would take longer than any other: there data keep their own. The rate grows with the batch,
 as the steps grow fewer. The wide network is quick to learn, so its first phase has a fixed length. Labels are found
-nearly as well in a third of the epochs where there are examples enough; a few hundred need them, and take no time.
+nearly as well in less than half of the epochs where there are examples enough; a few hundred need them all, and take
+seconds.
 """
 
 from typing import Any
