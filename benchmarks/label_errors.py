@@ -163,8 +163,9 @@ def show(record: dict[str, Any]) -> None:
     print(f"{record['cell']}: {record['given_label_accuracy']}% of the given labels are right")
     for name, figures in record["systems"].items():
         print(f"  {name:<9}" + ", ".join(f"{key} {value:.4g}" for key, value in figures.items()))
-    *ours, theirs = (figures["seconds"] for figures in record["systems"].values())
-    print(f"  time: {', '.join(f'{seconds / theirs:.2f}' for seconds in ours)} of cleanlab's")
+    theirs = record["systems"]["cleanlab"]["seconds"]
+    ours = {name: figures["seconds"] / theirs for name, figures in record["systems"].items() if name != "cleanlab"}
+    print(f"  time: {', '.join(f'{name} {share:.2f}' for name, share in ours.items())} of cleanlab's")
 
 
 if __name__ == "__main__":

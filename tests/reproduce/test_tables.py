@@ -10,9 +10,9 @@ import pytest
 
 from pencil.reproduce.compare import compare
 from pencil.reproduce.page import Grid, Heading, html, markdown
-from pencil.reproduce.record import _compiled
 from pencil.reproduce.study import SPLIT, STUDIES, SYMMETRIC
 from pencil.reproduce.tables import comparison, csv_text, runs
+from pencil.results.timing import seconds_compiled
 
 Make = Callable[..., dict[str, Any]]
 
@@ -98,7 +98,7 @@ def test_runs_tell_hardware_and_time(record: Make) -> None:
 
 def test_time_without_compilation_takes_each_phase_by_its_median_epoch(record: Make) -> None:
     history = [{"phase": "one", "seconds": n} for n in (50, 2, 3)] + [{"phase": "two", "seconds": n} for n in (9, 1, 1)]
-    assert _compiled(history, "one") == 9 and _compiled(history, "two") == 3 and _compiled(history, "none") == 0
+    assert seconds_compiled(history) == 9 + 3 and seconds_compiled([]) == 0
     (_, grid) = runs([record(seconds_compiled=12.4), record(seed=1)])
     assert isinstance(grid, Grid)
     shown = grid.heads.index("compiled, s")

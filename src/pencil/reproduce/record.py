@@ -5,7 +5,6 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 from pencil import methods
@@ -15,6 +14,7 @@ from pencil.reproduce.trial import Trial
 from pencil.results.atomic import write_atomic
 from pencil.results.documents import plain, read_object
 from pencil.results.read import read_run
+from pencil.results.timing import seconds_compiled
 
 Record = dict[str, Any]
 SERIES = ("label_accuracy", "test_accuracy")
@@ -53,15 +53,9 @@ def _description(trial: Trial, config: Mapping[str, Any], history: Sequence[Mapp
         "teaching": dict(config.get("teaching", {})),
         "phases": phases,
         "epochs": sum(phases.values()),
-        "seconds_compiled": round(sum(_compiled(history, name) for name in phases), 1),
+        "seconds_compiled": seconds_compiled(history),
         "command": command(trial),
     }
-
-
-def _compiled(history: Sequence[Mapping[str, Any]], phase: str) -> float:
-    """Return what a phase takes where its step is compiled already: so many median epochs."""
-    seconds = [float(epoch["seconds"]) for epoch in history if epoch["phase"] == phase]
-    return len(seconds) * median(seconds) if seconds else 0.0
 
 
 def command(trial: Trial) -> str:
