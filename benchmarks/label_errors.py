@@ -135,6 +135,7 @@ def compare(name: str, cell: Cell, asked: argparse.Namespace) -> dict[str, Any]:
         "seed": asked.seed,
         "num_examples": len(dataset.train),
         "given_label_accuracy": percent(dataset.train.given == truth(dataset)),
+        "flagged": "suspects",
         "systems": {**ours, "cleanlab": max(rivals, key=lambda rival: rival["f1"])},
         "cleanlab_lengths": rivals,
         "cleanlab_by_epochs": {str(rival["epochs"]): rival["f1"] for rival in rivals},

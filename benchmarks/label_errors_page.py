@@ -11,9 +11,10 @@ PREFACE = """# Finding wrong labels: PENCIL and cleanlab
 Made from the records under `reference/label_errors` by `benchmarks/label_errors_page.py`; do not edit. Both
 systems see the same noisy labels and use the same network, one after the other
 (`python benchmarks/label_errors.py CELL`). PENCIL trains once, by the default recipe and, as another system, by the
-recipe `fast`; its quality ranks, its corrected labels are the flags and the repair. For cleanlab the network is
-trained five times with cross entropy (5-fold cross-validation); `get_label_quality_scores` ranks, `find_label_issues`
-flags, and the prediction repairs what is flagged.
+recipe `fast`; its quality ranks, its suspects (what it would change, or show to a person) are the flags, and its
+corrected labels the repair. For cleanlab the network is trained five times with cross entropy (5-fold
+cross-validation); `get_label_quality_scores` ranks, `find_label_issues` flags, and the prediction repairs what is
+flagged.
 
 cleanlab may choose between several lengths of training. Each is a training of its own, with a learning rate that falls
 to zero over exactly that length. The one with the best F1 is shown: it is chosen by the true labels, which nobody has
@@ -41,6 +42,8 @@ def page(found: list[dict[str, Any]]) -> str:
     means = {name: mean_of(records) for name, records in cells.items()}
     lines = [PREFACE]
     lines += [f"{title} has not been measured yet.\n" for name, title in SOURCES.items() if name not in measured]
+    older = sorted({record["cell"] for record in found if "flagged" not in record})
+    lines += [f"Made when changed labels alone were flagged, and ranked with them: {', '.join(older)}.\n"] * bool(older)
     lines += ["| " + TITLES.replace("|", " | ") + " |", "|" + "---|" * 11]
     lines += [row(cell, records, name, means[cell]) for cell, records in cells.items() for name in means[cell]]
     lines += ["", "## Won or lost", ""]

@@ -23,7 +23,7 @@ FOLDS = 5
 
 
 def one_run(dataset: Dataset, recipe: str, shared: dict[str, Any], asked: Any, work: Path) -> dict[str, Any]:
-    """Train PENCIL once; its quality ranks, its corrected labels are the flags and the repair."""
+    """Train PENCIL once; its quality ranks, what it would not keep unseen is flagged, its corrected labels repair."""
     path = work / f"pencil-{recipe}.json"
     if not path.exists():
         started = time.perf_counter()
@@ -34,9 +34,10 @@ def one_run(dataset: Dataset, recipe: str, shared: dict[str, Any], asked: Any, w
         seconds = time.perf_counter() - started
         place = {key: row for row, key in enumerate(result.labels["id"].to_pylist())}
         order = np.array([place[str(key)] for key in dataset.train.ids])
-        corrected = np.asarray(result.labels["corrected"])[order]
-        quality = np.asarray(result.labels["quality"])[order]
-        figures = measured(dataset, 1 - quality, corrected != dataset.train.given, corrected)
+        corrected, quality, decision = (
+            np.asarray(result.labels[name])[order] for name in ("corrected", "quality", "decision")
+        )
+        figures = measured(dataset, 1 - quality, decision != "keep", corrected)
         facts = {
             "seconds": round(seconds, 1),
             "seconds_compiled": seconds_compiled(result.history),

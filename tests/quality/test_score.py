@@ -1,4 +1,4 @@
-"""Scores of given labels; the numbers are worked out by hand from e = (y^d + f)/2, quality = (1 + margin)/2."""
+"""Scores of given labels; the numbers are worked out by hand: quality = (1 + margin of the given class in f)/2."""
 
 import math
 from random import Random
@@ -23,8 +23,8 @@ def test_a_hand_worked_example() -> None:
     scores = score(LABELS, PREDICTIONS, GIVEN)
     assert scores.corrected.tolist() == [1, 0, 2]
     assert scores.confidence.tolist() == [0.9, 0.6, 0.6]
-    # Row 0: e = (.05, .95, 0), margin −.9. Row 1: e = (.4, .5, .1), margin −.1. Row 2 has no label.
-    assert scores.quality[:2] == pytest.approx([0.05, 0.45])
+    # Row 0: margin −1. Row 1: margin −.5, though y^d still favours what was given. Row 2 has no label.
+    assert scores.quality[:2] == pytest.approx([0.0, 0.25])
     assert math.isnan(scores.quality[2])
     entropy = -(0.1 * math.log(0.1) + 0.9 * math.log(0.9))
     assert scores.entropy[0] == pytest.approx(entropy)

@@ -7,11 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from safetensors.numpy import load_file
 from sklearn.datasets import load_digits
 
 import pencil
 from pencil.config import from_document, merge, read_toml
 from pencil.errors import PencilError
+from pencil.results.read import read_run
+from pencil.run import label_rows
 from pencil.run.fit import Interrupted
 from pencil.run.plan import plan
 from pencil.run.predict import predict_run
@@ -232,4 +235,41 @@ def test_labels_known_to_be_right_stay_and_are_marked_held_out_or_not(tmp_path: 
     assert len(known) == 100 and {row["split"] for row in known} == {"train", "held-out"}
     assert any(row["network"] != row["given"] for row in known if row["split"] == "held-out")
     assert all(row["corrected"] == row["given"] and row["decision"] == "keep" for row in known)
-    assert all(row["confidence"] > 0.99 for row in known)
+    assert all(row["confidence"] > 0.99 and row["quality"] == 1 for row in known)
+
+
+def test_a_label_that_the_network_contradicts_is_not_kept_unseen(quick: dict[str, Any], tmp_path: Path) -> None:
+    noise = {"data": {"noise": "symmetric:0.4"}}
+    result = pencil.fit(
+        "digits", out=tmp_path / "run", settings=merge(quick, noise), method="cross_entropy", epochs=[4]
+    )
+    rows = result.labels.to_pylist()
+    doubted = [row for row in rows if row["network"] != row["given"]]
+    assert 0.2 * len(rows) < len(doubted) < 0.8 * len(rows)
+    assert all((row["quality"] < 0.5) == (row["decision"] != "keep") for row in rows)
+    kept = [row for row in doubted if row["decision"] == "keep"]
+    assert len(kept) < 0.15 * len(doubted), "where it only came to doubt in the end"
+    trained = [row for row in rows if row["split"] == "train"]
+    assert all(row["corrected"] == row["given"] for row in trained), "labels that do not move hide nothing"
+
+
+def test_quality_hears_the_network_over_label_learning_and_at_the_end(
+    quick: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heard = []
+
+    def score(label: Any, mean: Any, given: Any) -> Any:
+        heard.append(mean)
+        return real(label, mean, given)
+
+    real = label_rows.score
+    monkeypatch.setattr(label_rows, "score", score)
+    out = tmp_path / "run"
+    pencil.fit("digits", out=out, settings=quick, epochs=EPOCHS, noise="symmetric:0.4", held_out=0.0)
+    kept = load_file(max((out / "checkpoint").glob("*.safetensors")))
+    before = kept["table.prediction_sum"] / kept["table.predictions"][:, None]
+    after = 2 * np.concatenate(heard) - before
+    assert np.allclose(after.sum(-1), 1, atol=1e-4) and after.min() > -1e-4
+    found = read_run(out).labels["network"].to_numpy()
+    assert (after.argmax(-1) == found).mean() > 0.99
+    assert np.abs(after - before).max() > 0.05, "they differ, so both were heard"

@@ -34,7 +34,11 @@ class Scores:
 
 
 def score(label_distribution: NDArray[Any], mean_prediction: NDArray[Any] | None, given: NDArray[Any]) -> Scores:
-    """Score N examples from y^d, the network's averaged prediction (None or rows of zeros: none) and ŷ (−1: none)."""
+    """Score N examples from y^d, the network's averaged prediction (None or rows of zeros: none) and ŷ (−1: none).
+
+    y^d says which class is favoured. Quality is the network's to tell: y^d holds on to the given label until much
+    speaks against it, which keeps right labels right, but would hide from a person what is merely doubtful.
+    """
     given_N = _checked(label_distribution, mean_prediction, given)
     blocks = []
     for rows in _blocks(label_distribution):
@@ -61,12 +65,9 @@ def quality_of(evidence_RC: Floats, given_R: Ints) -> Floats:
 
 
 def _evidence(label_RC: Floats, mean_RC: NDArray[Any]) -> Floats:
-    """Return the average of y^d and the mean prediction, y^d alone where nothing was predicted."""
-    # y^d never lets go of the given label (the code form's fixed point keeps about .1 on it), and the network
-    # alone does not know how firmly the label stood: both are heard.
+    """Return the mean prediction, y^d where nothing was predicted."""
     unseen = ~np.any(mean_RC, axis=1)
-    predicted_RC = np.where(unseen[:, None], label_RC, mean_RC)
-    return (label_RC + _distribution(predicted_RC, "mean_prediction")) / 2
+    return _distribution(np.where(unseen[:, None], label_RC, mean_RC), "mean_prediction")
 
 
 def most_suspect_first(quality: NDArray[Any], num_changes: NDArray[Any] | None = None) -> Ints:

@@ -61,7 +61,9 @@ def label_rows(engine: Engine, plan: Plan) -> tuple[pa.Table, Believed]:
     columns = engine.state.table.columns
     locked = column([(columns["locked"] & columns["labelled"]).cpu().numpy(), np.zeros(untouched, dtype=np.bool_)])
     known = trusted | locked
-    scores = Scores(believed.corrected, believed.confidence, believed.entropy, believed.quality)
+    # What is known needs no evidence.
+    quality = np.where(known & (given >= 0), believed.corrected == given, believed.quality)
+    scores = Scores(believed.corrected, believed.confidence, believed.entropy, quality)
     table = labels_table.build_labels(
         class_names=dataset.class_names,
         ids=column([e.ids for e, _, _ in sets]),
@@ -69,7 +71,7 @@ def label_rows(engine: Engine, plan: Plan) -> tuple[pa.Table, Believed]:
         corrected=believed.corrected,
         confidence=believed.confidence,
         entropy=believed.entropy,
-        quality=believed.quality,
+        quality=quality,
         network=believed.network,
         changed_at=column([columns["changed_at"].cpu().numpy(), np.full(untouched, NEVER)]),
         num_changes=column([columns["num_changes"].cpu().numpy(), np.zeros(untouched, dtype=np.int32)]),
@@ -82,7 +84,7 @@ def label_rows(engine: Engine, plan: Plan) -> tuple[pa.Table, Believed]:
 
 
 def _trained(engine: Engine, plan: Plan) -> Believed:
-    """Training examples: the learned distribution, weighed with the predictions of the label-learning phase."""
+    """Training examples: the learned distribution, and the network's view over label learning and at the end."""
     table, given = engine.state.table, plan.dataset.train.given
     blocks = []
     for rows, outputs in engine.train_evaluator.blocks(engine.state.network):
@@ -90,7 +92,8 @@ def _trained(engine: Engine, plan: Plan) -> Believed:
         mean = network
         if "prediction_sum" in table.columns:
             count = table.columns["predictions"][rows].unsqueeze(-1)
-            mean = (table.columns["prediction_sum"][rows] / count.clamp(min=1)).where(count > 0, network)
+            earlier = (table.columns["prediction_sum"][rows] / count.clamp(min=1)).where(count > 0, network)
+            mean = (earlier + network) / 2
         blocks.append(_believed(table.distributions(rows), mean, network, given[rows], _cut(plan)))
     return _joined(blocks)
 
