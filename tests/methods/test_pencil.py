@@ -193,3 +193,11 @@ def test_an_anchor_holds_as_far_as_its_label_is_likely_right() -> None:
     likely = np.sqrt(np.minimum(right / np.diag(noise).mean(), 1))
     believed = np.maximum(likely, (D * sure).sum(-1, keepdims=True))
     np.testing.assert_allclose(gradients(method, made)[0], believed * (F - D))
+
+
+def test_the_network_has_its_say_at_the_end_where_asked_for() -> None:
+    label, prediction = torch.from_numpy(D), torch.from_numpy(F)
+    assert torch.equal(pencil().last_word(label, prediction), label)
+    assert torch.allclose(pencil(settle=True).last_word(label, prediction), torch.from_numpy((D + F) / 2))
+    sure = torch.eye(C, dtype=torch.float64)
+    assert (pencil(settle=True).last_word(sure, prediction[:C]).argmax(-1) == torch.arange(C)).all(), "sure labels stay"

@@ -36,7 +36,7 @@ def test_the_strongest_classes_correct_as_many_labels_as_all_of_them() -> None:
 
 def test_large_distributions_are_written_as_their_strongest_classes(monkeypatch: pytest.MonkeyPatch) -> None:
     x, given, _ = _hundred_classes()
-    settings = {"hardware": {"table": "top", "threads": 1}}
+    settings = {"hardware": {"table": "top", "threads": 1}, "options": {"settle": False}}
     plain = pencil.fit(x, given, epochs=[1, 1, 0], settings=settings)
     monkeypatch.setattr(label_rows, "DENSE_BYTES", 1000)
     cut = pencil.fit(x, given, epochs=[1, 1, 0], settings=settings)

@@ -97,6 +97,10 @@ class Method(nn.Module):
     def before_epoch(self, view: TrainingView, phase: Phase) -> None:
         """Do what is needed before an epoch."""
 
+    def last_word(self, label_BC: Tensor, prediction_BC: Tensor) -> Tensor:
+        """Return the labels that a run ends with, from those learned and the network's predictions at the end."""
+        return label_BC
+
     def phase_setting(self, settings: Mapping[str, PhaseSettings], name: str) -> PhaseSettings:
         """Return a phase's settings, or say which are missing."""
         unknown = sorted(set(settings) - set(self.phase_names))

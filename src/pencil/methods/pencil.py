@@ -56,6 +56,8 @@ class Options:
     """Begin label learning with the weights of the epoch that had the lowest loss on the noisy held-out labels."""
     mix_tuning: bool = True
     """Mix examples in fine-tuning too, where teaching.mixup mixes them."""
+    settle: bool = False
+    """End with the mean of what labels learned and what the network predicts: it settles those still on their way."""
     by_clean_probability: bool = False
     """Anchor each label by the probability that it is right, and learn from it as far as it is believed."""
     by_class_shares: bool = False
@@ -159,6 +161,9 @@ class Pencil(Method):
             if batch.teacher_logits is not None:
                 parts["teacher"] = losses.classification(batch.teacher_logits, batch.label_logits)
         return Terms(parts, scale=self.loss_scale)
+
+    def last_word(self, label_BC: Tensor, prediction_BC: Tensor) -> Tensor:
+        return (label_BC + prediction_BC) / 2 if self.options.settle else label_BC
 
     def _classification(self, batch: Batch, clean_B: Tensor | None) -> Tensor:
         """Without a teacher one loss moves network and labels; with one this is the network's alone."""

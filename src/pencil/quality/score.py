@@ -51,6 +51,15 @@ def score(label_distribution: NDArray[Any], mean_prediction: NDArray[Any] | None
     return Scores(corrected, confidence, entropy, quality)
 
 
+def favoured(label_RC: NDArray[Any], given_R: Ints) -> Ints:
+    """Return the class that each distribution favours; the given one where it ties with others."""
+    corrected: Ints = label_RC.argmax(axis=1)
+    rows = np.flatnonzero(given_R >= 0)
+    tied = rows[label_RC[rows, given_R[rows]] == label_RC[rows].max(axis=1)]
+    corrected[tied] = given_R[tied]
+    return corrected
+
+
 def quality_of(evidence_RC: Floats, given_R: Ints) -> Floats:
     """Return (1 + m)/2, m the margin of the given class over the best other one; NaN without a label."""
     labelled = given_R >= 0
@@ -78,11 +87,7 @@ def most_suspect_first(quality: NDArray[Any], num_changes: NDArray[Any] | None =
 
 
 def _score_block(label_RC: Floats, evidence_RC: Floats, given_R: Ints) -> tuple[Ints, Floats, Floats, Floats]:
-    confidence = label_RC.max(axis=1)
-    corrected = label_RC.argmax(axis=1)
-    rows = np.flatnonzero(given_R >= 0)
-    tied = rows[label_RC[rows, given_R[rows]] == confidence[rows]]
-    corrected[tied] = given_R[tied]
+    confidence, corrected = label_RC.max(axis=1), favoured(label_RC, given_R)
     logarithm_RC = np.log(label_RC, where=label_RC > 0, out=np.zeros_like(label_RC))
     entropy = np.maximum(-(label_RC * logarithm_RC).sum(axis=1), 0)
     return corrected, confidence, entropy, quality_of(evidence_RC, given_R)

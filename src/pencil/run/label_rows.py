@@ -16,7 +16,7 @@ from torch.nn.functional import one_hot
 from pencil.data.dataset import Examples, Selection
 from pencil.engine import Engine
 from pencil.quality.decide import decide_known
-from pencil.quality.score import Scores, score
+from pencil.quality.score import Scores, favoured, score
 from pencil.results import labels_table
 from pencil.run.plan import Plan
 
@@ -37,6 +37,8 @@ class Believed:
     entropy: NDArray[np.float64]
     quality: NDArray[np.float64]
     network: NDArray[np.int64]
+    settled: NDArray[np.bool_]
+    """Whether the label changed once more, at the very end."""
     shares: NDArray[np.float32]
     """[N, C] y^d, or [N, K] of its strongest classes."""
     classes: NDArray[np.int64]
@@ -60,6 +62,8 @@ def label_rows(engine: Engine, plan: Plan) -> tuple[pa.Table, Believed]:
     untouched = len(dataset.held_out or ())
     columns = engine.state.table.columns
     locked = column([(columns["locked"] & columns["labelled"]).cpu().numpy(), np.zeros(untouched, dtype=np.bool_)])
+    changed_at = column([columns["changed_at"].cpu().numpy(), np.full(untouched, NEVER)])
+    num_changes = column([columns["num_changes"].cpu().numpy(), np.zeros(untouched, dtype=np.int32)])
     known = trusted | locked
     # What is known needs no evidence.
     quality = np.where(known & (given >= 0), believed.corrected == given, believed.quality)
@@ -73,8 +77,8 @@ def label_rows(engine: Engine, plan: Plan) -> tuple[pa.Table, Believed]:
         entropy=believed.entropy,
         quality=quality,
         network=believed.network,
-        changed_at=column([columns["changed_at"].cpu().numpy(), np.full(untouched, NEVER)]),
-        num_changes=column([columns["num_changes"].cpu().numpy(), np.zeros(untouched, dtype=np.int32)]),
+        changed_at=np.where(believed.settled, engine.epoch - 1, changed_at),
+        num_changes=num_changes + believed.settled,
         decision=decide_known(scores, given, known),
         split=column([np.full(len(e), name) for e, _, name in sets]),
         trusted=known,
@@ -94,7 +98,10 @@ def _trained(engine: Engine, plan: Plan) -> Believed:
             count = table.columns["predictions"][rows].unsqueeze(-1)
             earlier = (table.columns["prediction_sum"][rows] / count.clamp(min=1)).where(count > 0, network)
             mean = (earlier + network) / 2
-        blocks.append(_believed(table.distributions(rows), mean, network, given[rows], _cut(plan)))
+        learned = table.distributions(rows)
+        ended = plan.method.last_word(learned, network.to(learned))
+        label = learned.where(table.columns["locked"][rows].unsqueeze(-1), ended)
+        blocks.append(_believed(label, mean, network, given[rows], _cut(plan), learned))
     return _joined(blocks)
 
 
@@ -106,7 +113,7 @@ def _held_out(engine: Engine, plan: Plan, examples: Examples) -> Believed:
         network, given = outputs.softmax(-1), examples.given[rows]
         certain = one_hot(torch.from_numpy(given.clip(min=0)), network.shape[1]).to(network)
         label = certain.where(trusted[rows].to(network.device).unsqueeze(-1), network)
-        blocks.append(_believed(label, network, network, given, _cut(plan)))
+        blocks.append(_believed(label, network, network, given, _cut(plan), label))
     return _joined(blocks)
 
 
@@ -122,13 +129,23 @@ def _cut(plan: Plan) -> int:
     return min(KEPT, dataset.num_classes) if size > DENSE_BYTES else 0
 
 
-def _believed(label: Tensor, mean: Tensor, network: Tensor, given: NDArray[np.int64], kept: int) -> Believed:
+def _believed(
+    label: Tensor, mean: Tensor, network: Tensor, given: NDArray[np.int64], kept: int, learned: Tensor
+) -> Believed:
     distribution = label.float().cpu().numpy()
     scores = score(distribution, mean.float().cpu().numpy(), given)
+    before = favoured(learned.float().cpu().numpy(), given)
     classes = np.argsort(-distribution, axis=1, kind="stable")[:, :kept]
-    shares = np.take_along_axis(distribution, classes, axis=1) if kept else distribution
-    network_class = network.argmax(-1).cpu().numpy()
-    return Believed(scores.corrected, scores.confidence, scores.entropy, scores.quality, network_class, shares, classes)
+    return Believed(
+        corrected=scores.corrected,
+        confidence=scores.confidence,
+        entropy=scores.entropy,
+        quality=scores.quality,
+        network=network.argmax(-1).cpu().numpy(),
+        settled=scores.corrected != before,
+        shares=np.take_along_axis(distribution, classes, axis=1) if kept else distribution,
+        classes=classes,
+    )
 
 
 def _joined(blocks: list[Believed]) -> Believed:
