@@ -201,3 +201,21 @@ def test_the_network_has_its_say_at_the_end_where_asked_for() -> None:
     assert torch.allclose(pencil(settle=True).last_word(label, prediction), torch.from_numpy((D + F) / 2))
     sure = torch.eye(C, dtype=torch.float64)
     assert (pencil(settle=True).last_word(sure, prediction[:C]).argmax(-1) == torch.arange(C)).all(), "sure labels stay"
+
+
+def test_a_label_that_was_not_learned_moves_where_another_class_is_believed_more_by_more_than_it_is_right() -> None:
+    method = pencil(anchor=2.0, by_clean_probability=True).double()
+    logits, given = torch.from_numpy(Z), torch.from_numpy(GIVEN)
+    assert torch.allclose(method.unlearned(logits, given), torch.from_numpy(F)), "nothing is known of the noise yet"
+    assert torch.allclose(pencil().unlearned(logits, given), torch.from_numpy(F))
+    for right in (0.4, 0.7, 0.999):
+        method.transition.copy_(torch.eye(C) * right + (1 - torch.eye(C)) * (1 - right) / (C - 1))
+        method.temperature.fill_(0.5)
+        f = softmax(Z / 0.5)
+        likely = f @ method.transition.numpy()
+        p = (GIVEN * f * right / likely).sum(-1)
+        margin = np.where(GIVEN == 1, -1, f).max(-1) - (GIVEN * f).sum(-1)
+        found = method.unlearned(logits, given)
+        assert torch.allclose(found.sum(-1), torch.ones(B, dtype=torch.float64))
+        assert ((found.argmax(-1).numpy() != GIVEN.argmax(-1)) == (p < margin)).all()
+    assert torch.allclose(method.unlearned(logits, torch.zeros_like(given)), torch.from_numpy(f)), "no label was given"

@@ -233,6 +233,16 @@ def test_the_papers_runs_end_with_the_labels_they_learned(quick: dict[str, Any],
     assert result.summary["label_accuracy"]["corrected"] == pytest.approx(learned, abs=1e-3)
 
 
+def test_right_labels_are_kept_where_they_were_held_out_from_a_weak_network(quick: dict[str, Any]) -> None:
+    asked = merge(quick, {"data": {"held_out": 0.3}, "backbone_options": {"hidden": 3}})
+    rows = pencil.fit("digits", settings=asked, epochs=(6, 6, 2)).labels.to_pylist()
+    held_out = [row for row in rows if row["split"] == "held-out"]
+    misjudged = [row for row in held_out if row["network"] != row["given"]]
+    assert len(misjudged) > 0.1 * len(held_out), "it is weak"
+    changed = [row for row in misjudged if row["corrected"] != row["given"]]
+    assert len(changed) < 0.5 * len(misjudged) and all(row["decision"] != "keep" for row in misjudged)
+
+
 def test_unknown_names_are_answered(quick: dict[str, Any]) -> None:
     with pytest.raises(PencilError, match=r'no setting "sede"\. Did you mean "seed"'):
         pencil.fit("digits", settings=quick, sede=3)

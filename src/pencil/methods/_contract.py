@@ -97,6 +97,10 @@ class Method(nn.Module):
     def before_epoch(self, view: TrainingView, phase: Phase) -> None:
         """Do what is needed before an epoch."""
 
+    def unlearned(self, logits_BC: Tensor, given_BC: Tensor) -> Tensor:
+        """Return what is believed of labels that the network never learned: what it predicts, or what more is known."""
+        return logits_BC.softmax(-1)
+
     def last_word(self, label_BC: Tensor, prediction_BC: Tensor) -> Tensor:
         """Return the labels that a run ends with, from those learned and the network's predictions at the end."""
         return label_BC

@@ -132,8 +132,7 @@ class Pencil(Method):
         # A network that learns its own opinions would take its mistakes for noise: the first look counts, where
         # labels enough are held out for one, and elsewhere the mean of all looks so far.
         # Going back may have made it forget them.
-        knows_nothing = bool((self.transition == self.transition[0, 0]).all())
-        look = 1.0 if knows_nothing else 1 / (view.phase_epoch + 1) if few else 0.0
+        look = 1.0 if self._knows_nothing() else 1 / (view.phase_epoch + 1) if few else 0.0
         if look:
             self.transition.lerp_(fit_transition(held_out, trained_on).to(self.transition), look)
         self.temperature.copy_(fit_temperature(held_out, self.transition))
@@ -162,6 +161,17 @@ class Pencil(Method):
                 parts["teacher"] = losses.classification(batch.teacher_logits, batch.label_logits)
         return Terms(parts, scale=self.loss_scale)
 
+    def unlearned(self, logits_BC: Tensor, given_BC: Tensor) -> Tensor:
+        """With T, as labels move that are learned: to class j where it is believed more than ŷ by more than P.
+
+        (f + P·ŷ)/(1 + P) is where the paper's compatibility loss, as printed, comes to rest with a = P.
+        """
+        if self.transition is None or self.temperature is None or self._knows_nothing():
+            return logits_BC.softmax(-1)
+        belief_BC = self._as_sure_as_it_deserves(logits_BC)
+        right_B1 = clean_probability(belief_BC, given_BC, self.transition).unsqueeze(-1)
+        return (belief_BC.softmax(-1) + right_B1 * given_BC) / (1 + right_B1)
+
     def last_word(self, label_BC: Tensor, prediction_BC: Tensor) -> Tensor:
         return (label_BC + prediction_BC) / 2 if self.options.settle else label_BC
 
@@ -186,10 +196,17 @@ class Pencil(Method):
         """Return the batch with the teacher's outputs as sure as they deserve, and P(the given label is right)."""
         if self.transition is None or self.temperature is None or batch.teacher_logits is None:
             return batch, None
-        teacher_BC = batch.teacher_logits / self.temperature
-        if self.bias is not None:
-            teacher_BC = teacher_BC + self.bias
+        teacher_BC = self._as_sure_as_it_deserves(batch.teacher_logits)
         return replace(batch, teacher_logits=teacher_BC), self._clean(batch, teacher_BC)
+
+    def _as_sure_as_it_deserves(self, logits_BC: Tensor) -> Tensor:
+        assert self.temperature is not None
+        tempered_BC = logits_BC / self.temperature
+        return tempered_BC if self.bias is None else tempered_BC + self.bias
+
+    def _knows_nothing(self) -> bool:
+        assert self.transition is not None
+        return bool((self.transition == self.transition[0, 0]).all())
 
     def _clean(self, batch: Batch, teacher_BC: Tensor) -> Tensor:
         assert self.transition is not None

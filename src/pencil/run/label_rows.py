@@ -106,13 +106,15 @@ def _trained(engine: Engine, plan: Plan) -> Believed:
 
 
 def _held_out(engine: Engine, plan: Plan, examples: Examples) -> Believed:
-    """The network never learned these labels, so its own prediction is what is believed of those not known right."""
+    """The network never learned these labels: what the method makes of them and of its predictions is believed."""
     blocks = []
     trusted = torch.from_numpy(_trusted(examples))
     for rows, outputs in engine.watched["held_out"].evaluator.blocks(engine.state.network):
         network, given = outputs.softmax(-1), examples.given[rows]
         certain = one_hot(torch.from_numpy(given.clip(min=0)), network.shape[1]).to(network)
-        label = certain.where(trusted[rows].to(network.device).unsqueeze(-1), network)
+        given_BC = certain * torch.from_numpy(given >= 0).to(network).unsqueeze(-1)
+        believed = engine.state.method.unlearned(outputs, given_BC)
+        label = certain.where(trusted[rows].to(network.device).unsqueeze(-1), believed)
         blocks.append(_believed(label, network, network, given, _cut(plan), label))
     return _joined(blocks)
 
