@@ -99,7 +99,7 @@ def _trained(engine: Engine, plan: Plan) -> Believed:
             earlier = (table.columns["prediction_sum"][rows] / count.clamp(min=1)).where(count > 0, network)
             mean = (earlier + network) / 2
         learned = table.distributions(rows)
-        ended = plan.method.last_word(learned, network.to(learned))
+        ended = engine.state.method.last_word(learned, network.to(learned))
         label = learned.where(table.columns["locked"][rows].unsqueeze(-1), ended)
         blocks.append(_believed(label, mean, network, given[rows], _cut(plan), learned))
     return _joined(blocks)
