@@ -52,8 +52,8 @@ class Audit:
 def audit_run(run: str | Path, source: Any, *, thresholds: Thresholds | None = None, **reading: Any) -> Audit:
     """Score the labels of a source; `reading` says how it is read, as for `predict_run`.
 
-    The network alone speaks, as on a run's held-out examples: it never learned from these labels. One that names no
-    class of the run has quality 0.
+    The network alone speaks: it never learned from these labels, and their noise may be another than the run's. One
+    that names no class of the run has quality 0.
     """
     predictions = predict_run(run, source, **{"split": "train", **reading})
     _check(predictions, source, run)

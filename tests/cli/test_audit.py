@@ -20,7 +20,7 @@ def clouds(seed: int) -> np.ndarray:
     return points.astype(np.float32)
 
 
-def test_labels_are_scored_as_the_run_scores_its_held_out_ones(pencil: Command, trained: Path, rows: Path) -> None:
+def test_labels_are_scored_by_the_network_as_held_out_ones_are(pencil: Command, trained: Path, rows: Path) -> None:
     before = listing(trained)
     ended = pencil("audit", trained, rows, "--out", "audit.parquet")
     assert (ended.code, ended.out) == (0, ""), ended.err
@@ -28,13 +28,14 @@ def test_labels_are_scored_as_the_run_scores_its_held_out_ones(pencil: Command, 
     audited = {row["id"]: row for row in pq.read_table("audit.parquet").to_pylist()}
     assert len(audited) == 120
     own = [row for row in pq.read_table(trained / "labels.parquet").to_pylist() if row["split"] == "held-out"]
+    classes = {row["given"]: row["given_name"] for row in own}
     assert len(own) == 36 and {row["decision"] for row in own} > {"keep"}
     for row in own:
         found = audited[row["id"]]
-        assert (found["given"], found["suggested"]) == (row["given_name"], row["corrected_name"])
-        assert found["decision"] == row["decision"]
+        # What is suggested is the network's own; of its noise a run knows more than of that of new labels.
+        assert (found["given"], found["suggested"]) == (row["given_name"], classes[row["network"]])
+        assert (found["decision"] == "keep") == (row["decision"] == "keep")
         assert found["quality"] == pytest.approx(row["quality"], abs=1e-5)
-        assert found["confidence"] == pytest.approx(row["confidence"], abs=1e-5)
 
 
 def test_wrong_labels_are_found_and_told(pencil: Command, place: Path) -> None:
