@@ -1,13 +1,16 @@
 """Finding wrong labels: one PENCIL run against cleanlab on 5-fold cross-validated predictions of the same network.
 
     python benchmarks/label_errors.py digits-symmetric-40 digits-asymmetric-30
-    python benchmarks/label_errors.py cifar10-symmetric-40 --root DATA
+    python benchmarks/label_errors.py cifar10-symmetric-40 --root DATA --recipes fast fast:10,16,4
     python benchmarks/label_errors.py cifar10-human-aggre --root DATA --human-labels CIFAR-10_human.pt
     python benchmarks/label_errors_page.py                        write docs/label_errors.md from the records
 
 Each cell writes its own record, so that several processes can work on different cells at once; say how many by
 `--at-once`. Every finished training is kept under `--work`: a cell that was stopped goes on where it was, and one that
-is run again with other `--epochs` trains only those lengths and takes all that are there into account.
+is run again with other `--epochs` trains only those lengths and takes all that are there into account. One that is run
+again with other `--recipes` trains those that are missing, and its record shows those asked for now.
+
+On a GPU each system is first trained for an epoch of each phase, which is not counted: it compiles the steps.
 
 cleanlab (`pip install cleanlab`, or on PYTHONPATH) may choose between trainings of several lengths. Each is a training
 of its own whose learning rate falls to zero over exactly that length: a snapshot half-way through a longer one would
@@ -18,21 +21,32 @@ not have in real life, is shown, and only that one's time is counted.
 import argparse
 import json
 import os
+import re
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from label_errors_systems import FOLDS, cleanlab_figures, one_run, percent, predict_fold, truth, write_json
+from label_errors_systems import (
+    FOLDS,
+    Recipe,
+    cleanlab_figures,
+    on_gpu,
+    one_run,
+    percent,
+    predict_fold,
+    truth,
+    write_json,
+)
 
 from pencil.config import DataSettings
 from pencil.data import load
 from pencil.results.environment import environment
 
 ROOT = Path(__file__).parents[1]
-TITLES = {"auto": "pencil", "fast": "pencil, fast"}
-"""PENCIL's recipes, and what a record calls them."""
+RECIPES = ("auto", "fast")
+"""PENCIL's."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +75,7 @@ CELLS = {
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Run both systems on each cell and write a record of each."""
+    """Run all systems on each cell and write a record of each."""
     asked = _arguments(arguments)
     try:
         import cleanlab.filter
@@ -83,8 +97,11 @@ def _arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--human-labels", default="", help="file of CIFAR-10N's labels (.pt or .npz)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--epochs", type=int, nargs="+", help="lengths cleanlab may choose from")
-    parser.add_argument("--pencil-epochs", type=int, nargs=3, help="lengths of PENCIL's phases; default the recipe's")
-    parser.add_argument("--recipes", nargs="+", default=[*TITLES], choices=TITLES, help="PENCIL's; default both")
+    parser.add_argument(
+        "--recipes", nargs="+", type=_recipe, default=[Recipe(name) for name in RECIPES], metavar="RECIPE",
+        help="PENCIL's, each a system of its own: auto, fast (default both), or with the epochs of its phases:"
+        " fast:10,16,4",
+    )  # fmt: skip
     parser.add_argument(
         "--held-out", type=float, default=0.1, help="share PENCIL does not train on; scored all the same"
     )
@@ -96,12 +113,23 @@ def _arguments(arguments: Sequence[str]) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
+def _recipe(text: str) -> Recipe:
+    found = re.fullmatch(rf"({'|'.join(RECIPES)})(?::([1-9]\d*),([1-9]\d*),([1-9]\d*))?", text, re.ASCII)
+    if found is None:
+        names = " or ".join(RECIPES)
+        raise argparse.ArgumentTypeError(
+            f"no recipe is {text!r}; give {names}, or one with three lengths: fast:10,16,4"
+        )
+    name, *lengths = found.groups()
+    return Recipe(name, tuple(int(length) for length in lengths if length))
+
+
 def _command(name: str, asked: argparse.Namespace) -> str:
     """Return the command that repeats a cell, without places of this machine."""
-    given = {"--seed": str(asked.seed), "--held-out": str(asked.held_out), "--recipes": " ".join(asked.recipes)}
+    given = {"--seed": str(asked.seed), "--held-out": str(asked.held_out)}
+    given |= {"--recipes": " ".join(map(str, asked.recipes))}
     given |= {"--root": "DATA" * bool(asked.root), "--human-labels": "FILE" * bool(CELLS[name].human)}
     given |= {"--backbone": Path(asked.backbone).name, "--epochs": " ".join(map(str, asked.epochs or ()))}
-    given |= {"--pencil-epochs": " ".join(map(str, asked.pencil_epochs or ()))}
     words = [f"{option} {value}" for option, value in given.items() if value]
     return " ".join(["python benchmarks/label_errors.py", name, *words])
 
@@ -120,7 +148,7 @@ def compare(name: str, cell: Cell, asked: argparse.Namespace) -> dict[str, Any]:
         "hardware": {"device": asked.device},
     }
     work = opened(asked.work / f"{name}-seed-{asked.seed}", cell, shared, asked)
-    ours = {TITLES[recipe]: one_run(dataset, recipe, shared, asked, work) for recipe in asked.recipes}
+    ours = {recipe.title: one_run(dataset, recipe, shared, asked, work) for recipe in asked.recipes}
     for epochs in asked.epochs or cell.epochs:
         for fold in range(FOLDS):
             predict_fold(dataset, epochs, fold, shared, asked.seed, work)
@@ -139,6 +167,7 @@ def compare(name: str, cell: Cell, asked: argparse.Namespace) -> dict[str, Any]:
         "systems": {**ours, "cleanlab": max(rivals, key=lambda rival: rival["f1"])},
         "cleanlab_lengths": rivals,
         "cleanlab_by_epochs": {str(rival["epochs"]): rival["f1"] for rival in rivals},
+        "compiled_before": on_gpu(shared),
         "processes_at_once": asked.at_once,
         "load_average": round(os.getloadavg()[0], 1),
         "environment": environment({"device": ", ".join(devices)}),
@@ -147,9 +176,7 @@ def compare(name: str, cell: Cell, asked: argparse.Namespace) -> dict[str, Any]:
 
 def opened(work: Path, cell: Cell, shared: dict[str, Any], asked: argparse.Namespace) -> Path:
     """Return the folder of a cell's finished trainings; refuse one that other settings or other code made."""
-    kept = ("held_out", "pencil_epochs")
-    commit = environment().get("commit")
-    made = {**asdict(cell), **shared, **{key: getattr(asked, key) for key in kept}, "commit": commit}
+    made = {**asdict(cell), **shared, "held_out": asked.held_out, "commit": environment().get("commit")}
     settings = json.loads(json.dumps(made))
     work.mkdir(parents=True, exist_ok=True)
     path = work / "settings.json"
@@ -160,13 +187,14 @@ def opened(work: Path, cell: Cell, shared: dict[str, Any], asked: argparse.Names
 
 
 def show(record: dict[str, Any]) -> None:
-    """Print both systems side by side."""
+    """Print the systems side by side."""
     print(f"{record['cell']}: {record['given_label_accuracy']}% of the given labels are right")
+    width = max(map(len, record["systems"]))
     for name, figures in record["systems"].items():
-        print(f"  {name:<9}" + ", ".join(f"{key} {value:.4g}" for key, value in figures.items()))
+        print(f"  {name:<{width}} " + ", ".join(f"{key} {value:.4g}" for key, value in figures.items()))
     theirs = record["systems"]["cleanlab"]["seconds"]
     ours = {name: figures["seconds"] / theirs for name, figures in record["systems"].items() if name != "cleanlab"}
-    print(f"  time: {', '.join(f'{name} {share:.2f}' for name, share in ours.items())} of cleanlab's")
+    print(f"  time: {'; '.join(f'{name} {share:.2f}' for name, share in ours.items())} of cleanlab's")
 
 
 if __name__ == "__main__":

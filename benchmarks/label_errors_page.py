@@ -11,10 +11,10 @@ PREFACE = """# Finding wrong labels: PENCIL and cleanlab
 Made from the records under `reference/label_errors` by `benchmarks/label_errors_page.py`; do not edit. Both
 systems see the same noisy labels and use the same network, one after the other
 (`python benchmarks/label_errors.py CELL`). PENCIL trains once, by the default recipe and, as another system, by the
-recipe `fast`; its quality ranks, its suspects (what it would change, or show to a person) are the flags, and its
-corrected labels the repair. For cleanlab the network is trained five times with cross entropy (5-fold
-cross-validation); `get_label_quality_scores` ranks, `find_label_issues` flags, and the prediction repairs what is
-flagged.
+recipe `fast`; either with other lengths of its three phases is one more, named by them. Its quality ranks, its
+suspects (what it would change, or show to a person) are the flags, and its corrected labels the repair. For cleanlab
+the network is trained five times with cross entropy (5-fold cross-validation); `get_label_quality_scores` ranks,
+`find_label_issues` flags, and the prediction repairs what is flagged.
 
 cleanlab may choose between several lengths of training. Each is a training of its own, with a learning rate that falls
 to zero over exactly that length. The one with the best F1 is shown: it is chosen by the true labels, which nobody has
@@ -39,31 +39,52 @@ def page(found: list[dict[str, Any]]) -> str:
     cells = {
         name: [record for record in found if record["cell"] == name] for name in sorted({r["cell"] for r in found})
     }
-    means = {name: mean_of(records) for name, records in cells.items()}
+    names = {
+        cell: sorted({name for record in records for name in record["systems"]}) for cell, records in cells.items()
+    }
+    systems = [(cell, name, having(cells[cell], name)) for cell in cells for name in names[cell]]
     lines = [PREFACE]
     lines += [f"{title} has not been measured yet.\n" for name, title in SOURCES.items() if name not in measured]
-    older = sorted({record["cell"] for record in found if "flagged" not in record})
-    lines += [f"Made when changed labels alone were flagged, and ranked with them: {', '.join(older)}.\n"] * bool(older)
+    lines += notes(found)
     lines += ["| " + TITLES.replace("|", " | ") + " |", "|" + "---|" * 11]
-    lines += [row(cell, records, name, means[cell]) for cell, records in cells.items() for name in means[cell]]
+    lines += [row(*system) for system in systems]
     lines += ["", "## Won or lost", ""]
-    ours = [(cell, name) for cell in cells for name in means[cell] if name != "cleanlab"]
-    lines += [verdict(cell, cells[cell], name, means[cell]) for cell, name in ours]
+    lines += [verdict(cell, name, records) for cell, name, records in systems if name != "cleanlab"]
     lines += ["", "## Lengths that cleanlab's network was trained for", ""]
     lines += [lengths(record) for records in cells.values() for record in records]
     return "\n".join(lines) + "\n"
 
 
-def mean_of(records: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
-    """Return every system's figures, as means over the records of a cell that have it."""
-    names = sorted({name for record in records for name in record["systems"]})
-    runs = {name: [r["systems"][name] for r in records if name in r["systems"]] for name in names}
-    return {name: {key: mean(run[key] for run in each) for key in each[0]} for name, each in runs.items()}
+def notes(found: list[dict[str, Any]]) -> list[str]:
+    """Name the cells that were measured in another way than the rest."""
+    older = [record for record in found if "flagged" not in record]
+    before = [record for record in found if record.get("compiled_before")]
+    # Nothing is compiled elsewhere than on a GPU.
+    on_gpu = [record for record in found if not record["environment"]["device"].startswith(("CPU", "mps"))]
+    ways = {
+        "Made when changed labels alone were flagged, and ranked with them": older,
+        "On a GPU both were compiled before the clock started, but for PENCIL's distortion of images": before,
+        "Compiled while the clock ran, which fell mostly on PENCIL, as it ran first": [
+            record for record in on_gpu if record not in before
+        ],
+    }
+    return [f"{way}: {', '.join(sorted({r['cell'] for r in these}))}.\n" for way, these in ways.items() if these]
 
 
-def row(cell: str, records: list[dict[str, Any]], name: str, means: dict[str, dict[str, float]]) -> str:
+def having(records: list[dict[str, Any]], name: str) -> list[dict[str, Any]]:
+    """Return the records that have a system."""
+    return [record for record in records if name in record["systems"]]
+
+
+def mean_of(records: list[dict[str, Any]], name: str) -> dict[str, float]:
+    """Return a system's figures, as means over records that have it."""
+    runs = [record["systems"][name] for record in records]
+    return {key: mean(run[key] for run in runs) for key in runs[0]}
+
+
+def row(cell: str, name: str, records: list[dict[str, Any]]) -> str:
     """Return one system's line of the table."""
-    x, given = means[name], mean(record["given_label_accuracy"] for record in records)
+    x, given = mean_of(records, name), mean(record["given_label_accuracy"] for record in records)
     epochs = f"{x['epochs']:.0f}{' × 5' * (name == 'cleanlab')}"
     alone = f"{x['seconds_compiled']:.0f}" if "seconds_compiled" in x else "–"
     return (
@@ -73,9 +94,9 @@ def row(cell: str, records: list[dict[str, Any]], name: str, means: dict[str, di
     )
 
 
-def verdict(cell: str, records: list[dict[str, Any]], name: str, means: dict[str, dict[str, float]]) -> str:
-    """Say what a recipe of PENCIL does better and worse, and at what share of the time."""
-    ours, theirs = means[name], means["cleanlab"]
+def verdict(cell: str, name: str, records: list[dict[str, Any]]) -> str:
+    """Say what a recipe of PENCIL does better and worse than cleanlab on the same data, at what share of the time."""
+    ours, theirs = mean_of(records, name), mean_of(records, "cleanlab")
     names = {"auprc": "AUPRC", "f1": "F1", "label_accuracy": "repaired labels"}
     better = [title for key, title in names.items() if ours[key] > theirs[key]]
     worse = [title for key, title in names.items() if ours[key] <= theirs[key]]

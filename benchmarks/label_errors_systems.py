@@ -1,10 +1,12 @@
-"""The two systems of label_errors.py: each training is done once, and what it found kept in a file."""
+"""The systems of label_errors.py: each training is done once, and what it found kept in a file."""
 
 import gc
 import json
 import sys
 import time
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,19 +20,59 @@ from pencil.data import Dataset
 from pencil.results.atomic import write_atomic
 from pencil.results.timing import seconds_compiled
 from pencil.run import predict_run
+from pencil.runtime import choose_device
 
 FOLDS = 5
+COMPILED: set[tuple[str, ...]] = set()
+"""What this process has compiled: data, method and recipe."""
 
 
-def one_run(dataset: Dataset, recipe: str, shared: dict[str, Any], asked: Any, work: Path) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Recipe:
+    """One of PENCIL's recipes; with other lengths of its phases it is another system."""
+
+    name: str
+    epochs: tuple[int, ...] = ()
+    """Of each phase; none: the recipe's own."""
+
+    @property
+    def title(self) -> str:
+        """What a record calls it."""
+        lengths = f"{' + '.join(map(str, self.epochs))} epochs" * bool(self.epochs)
+        name = "" if self.name == "auto" else self.name
+        return ", ".join(part for part in ("pencil", name, lengths) if part)
+
+    def __str__(self) -> str:
+        return ":".join(part for part in (self.name, ",".join(map(str, self.epochs))) if part)
+
+
+def on_gpu(shared: dict[str, Any]) -> bool:
+    """Say whether a GPU computes; only there are steps compiled."""
+    return choose_device(str(shared["hardware"]["device"])).type == "cuda"
+
+
+def compile_first(what: tuple[str, ...], shared: dict[str, Any], train: Callable[[], object]) -> None:
+    """Do a short training, once in this process: those that are timed find its steps in the compiler's cache.
+
+    PENCIL's distortion of images is not among them as a rule: it begins once labels are learned by heart.
+    """
+    if what in COMPILED or not on_gpu(shared):
+        return
+    train()
+    gc.collect()  # As below; its folder goes with its result.
+    COMPILED.add(what)
+    print(f"compiled, not counted: {', '.join(what)}", flush=True)
+
+
+def one_run(dataset: Dataset, recipe: Recipe, shared: dict[str, Any], asked: Any, work: Path) -> dict[str, Any]:
     """Train PENCIL once; its quality ranks, what it would not keep unseen is flagged, its corrected labels repair."""
-    path = work / f"pencil-{recipe}.json"
+    path = work / f"{'-'.join(['pencil', recipe.name, *map(str, recipe.epochs)])}.json"
     if not path.exists():
+        named = {"recipe": recipe.name, "held_out": asked.held_out, "seed": asked.seed}
+        short = partial(pencil.fit, dataset, settings=shared, epochs=(1, 1, 1), **named)
+        compile_first((dataset.name, "pencil", recipe.name), shared, short)
         started = time.perf_counter()
-        result = pencil.fit(
-            dataset, settings=shared, recipe=recipe, epochs=asked.pencil_epochs, held_out=asked.held_out,
-            seed=asked.seed,
-        )  # fmt: skip
+        result = pencil.fit(dataset, settings=shared, epochs=recipe.epochs or None, **named)
         seconds = time.perf_counter() - started
         place = {key: row for row, key in enumerate(result.labels["id"].to_pylist())}
         order = np.array([place[str(key)] for key in dataset.train.ids])
@@ -45,6 +87,8 @@ def one_run(dataset: Dataset, recipe: str, shared: dict[str, Any], asked: Any, w
         }
         write_json(path, figures | facts | {"device": result.summary["environment"]["device"]})
         print(f"PENCIL, recipe {recipe}: {seconds:.0f} s", flush=True)
+        del result
+        gc.collect()  # A captured step keeps its memory on the GPU until then.
     found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return found
 
@@ -54,13 +98,11 @@ def predict_fold(dataset: Dataset, epochs: int, fold: int, shared: dict[str, Any
     path = work / f"cleanlab-{epochs}-fold-{fold}.npz"
     if path.exists():
         return
+    train = partial(_train_fold, dataset, fold=fold, shared=shared, seed=seed)
+    compile_first((dataset.name, "cross_entropy", "fast"), shared, partial(train, epochs=1))
     started = time.perf_counter()
-    kept, apart = _folds(dataset, seed)[fold]
-    others, fifth = (replace(dataset, train=dataset.train.take(rows)) for rows in (kept, apart))
-    # By the recipe that takes the least time for an epoch: batches as large as those of PENCIL's fast run.
-    result = pencil.fit(
-        others, settings=shared, method="cross_entropy", recipe="fast", epochs=[epochs], held_out=0.0, seed=seed
-    )
+    result, apart = train(epochs=epochs)
+    fifth = replace(dataset, train=dataset.train.take(apart))
     device, backbone = str(shared["hardware"]["device"]), str(shared["backbone"])
     found = predict_run(result.folder, fifth, split="train", device=device, backbone=backbone)
     seconds = time.perf_counter() - started
@@ -73,12 +115,22 @@ def predict_fold(dataset: Dataset, epochs: int, fold: int, shared: dict[str, Any
     write_atomic(path, write)
     print(f"cleanlab's network, {epochs} epochs, fold {fold + 1} of {FOLDS}: {seconds:.0f} s", flush=True)
     del result
-    gc.collect()  # A captured step keeps its memory on the GPU until then.
+    gc.collect()
 
 
-def _folds(dataset: Dataset, seed: int) -> list[tuple[NDArray[Any], NDArray[Any]]]:
+def _train_fold(
+    dataset: Dataset, *, epochs: int, fold: int, shared: dict[str, Any], seed: int
+) -> tuple[pencil.Result, NDArray[Any]]:
+    """Train on all examples but a fifth; return the rows of that fifth, too."""
     given = dataset.train.given
-    return list(StratifiedKFold(FOLDS, shuffle=True, random_state=seed).split(given, given))
+    folds = list(StratifiedKFold(FOLDS, shuffle=True, random_state=seed).split(given, given))
+    kept, apart = folds[fold]
+    others = replace(dataset, train=dataset.train.take(kept))
+    # By the recipe that takes the least time for an epoch: batches as large as those of PENCIL's fast run.
+    result = pencil.fit(
+        others, settings=shared, method="cross_entropy", recipe="fast", epochs=[epochs], held_out=0.0, seed=seed
+    )
+    return result, apart
 
 
 def cleanlab_figures(dataset: Dataset, epochs: int, work: Path) -> dict[str, Any] | None:

@@ -1,6 +1,7 @@
 """The benchmark runs everywhere and reports ratios; how fast it is, is no test's business."""
 
 import json
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 
-from pencil.bench import full_run
+from pencil.bench import Report, full_run, rate_text
 from pencil.bench.plain import PlainLoop
 from pencil.bench.runner import Runner, random_images
 from pencil.bench.suite import take_turns
@@ -21,8 +22,9 @@ QUICK = ("bench", "--backbone", "mlp", "--device", "cpu", "--batch-size", "16", 
 
 def test_figures_are_shown_and_recorded(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     record = tmp_path / "bench" / "mlp.json"
-    assert run([*QUICK, "--record", str(record), "--json"]) == 0
-    shown = json.loads(capsys.readouterr().out)
+    assert run([*QUICK, "--parallel", "2", "--record", str(record), "--json"]) == 0
+    out, told = capsys.readouterr()
+    shown = json.loads(out)
     assert shown == json.loads(record.read_text())
     assert shown["backbone"] == "mlp" and shown["environment"]["device"].startswith("CPU")
     assert shown["images_per_second"] == shown["rates"]["PENCIL label learning"] > 0
@@ -30,7 +32,33 @@ def test_figures_are_shown_and_recorded(tmp_path: Path, capsys: pytest.CaptureFi
     assert all(shown["ratios"][name] > 0 for name in names)
     assert shown["rates"]["limit by FLOPs"] > 0 < shown["rates"]["limit by bytes moved"]
     assert shown["work"]["gigaflops a step"] > 0 and shown["megabytes"]["largest use of memory"] > 0
-    assert shown["command"] == "pencil bench --backbone mlp --batch-size 16 --parallel 0"
+    assert shown["command"] == "pencil bench --backbone mlp --batch-size 16 --parallel 2"
+    assert shown["rates"]["2 runs at once, together"] > 0 and "2 at once: " in told
+    assert any(note.startswith("2 runs at once: ") for note in shown["notes"])
+
+
+def test_small_rates_are_readable_on_the_screen(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = Report("mlp", "CPU", rates={"PENCIL label learning": 1.44, "2 runs at once, together": 12345.6})
+    monkeypatch.setattr("pencil.bench.run_suite", lambda *_, **__: report)
+    assert run(QUICK) == 0
+    shown = capsys.readouterr().out
+    assert re.search(r"PENCIL label learning +1\.4\n", shown) and re.search(
+        r"2 runs at once, together +12,346\n", shown
+    )
+
+
+@pytest.mark.parametrize(
+    ("rate", "text"), [(12345.6, "12,346"), (10.4, "10"), (9.4, "9.4"), (1.44, "1.4"), (1.0, "1.0"), (0.0314, "0.031")]
+)
+def test_small_rates_keep_digits_that_say_something(rate: float, text: str) -> None:
+    assert rate_text(rate) == text
+    lines: list[str] = []
+    take_turns({"a": lambda seconds: rate}, 0.0, lines.append)
+    assert lines[0].endswith(f"a {text}/s")
+    recorded = Report("mlp", rates={"PENCIL label learning": rate}).record()["images_per_second"]
+    assert rate_text(recorded) == text
 
 
 def test_turns_are_taken_in_order_and_the_median_counts() -> None:

@@ -4,16 +4,61 @@ from pathlib import Path
 
 import pytest
 
-from pencil.bench.packed import Worker, start_and_pack
+from pencil.bench import Report, suite
+from pencil.bench.packed import Packed, Worker, numbers_at_once, start_and_pack
 from pencil.errors import PencilError
 
 SETTINGS = {"backbone": "mlp", "hardware": {"device": "cpu", "threads": 1}, "optimizer": {"batch_size": 16}}
 
 
-def test_each_process_is_started_and_measured() -> None:
-    started, rates = start_and_pack(SETTINGS, examples=64, parallel=2, seconds=0.1)
-    assert len(started) == 2 and all(seconds > 0.1 for seconds in started.values())
-    assert len(rates) == 2 and all(rate > 0 for rate in rates)
+def silent(line: str) -> None:
+    pass
+
+
+def test_processes_are_started_once_and_measured_in_growing_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers: list[tuple[int, float]] = []
+    lines: list[str] = []
+    answer = Worker.answer
+
+    def heard(worker: Worker) -> float:
+        answers.append((worker.process.pid, answer(worker)))
+        return answers[-1][1]
+
+    monkeypatch.setattr(Worker, "answer", heard)
+    packed = start_and_pack(SETTINGS, examples=64, parallel=3, seconds=0.1, tell=lines.append)
+    assert len(packed.started) == 2 and all(seconds > 0.1 for seconds in packed.started.values())
+    processes, rates = [process for process, _ in answers], [rate for _, rate in answers]
+    assert processes[:2] == processes[2:4] and len(set(processes)) == 3 and all(rate > 0 for rate in rates)
+    assert packed.together == pytest.approx({2: sum(rates[:2]), 3: sum(rates[2:])})
+    assert [line.partition(":")[0] for line in lines] == ["2 at once", "3 at once"]
+
+
+@pytest.mark.parametrize(
+    ("parallel", "numbers"), [(1, [1]), (2, [2]), (3, [2, 3]), (8, [2, 4, 8]), (9, [2, 4, 8, 9]), (12, [2, 4, 8, 12])]
+)
+def test_numbers_double_up_to_the_one_asked_for(parallel: int, numbers: list[int]) -> None:
+    assert numbers_at_once(parallel) == numbers
+
+
+def test_a_single_number_stands_beside_one_run_alone() -> None:
+    report = Report("mlp", rates={suite.LEARNING: 100.0})
+    suite._best_number(report, Packed({}, {2: 93.0}))
+    assert report.notes == ["2 runs at once: 93 images per second together, 100 of one alone"]
+
+
+def test_the_best_number_is_told_and_extrapolated_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    packed = Packed({"process to first step, compiling": 9.0}, {2: 150.0, 4: 240.0, 6: 240.0})
+    monkeypatch.setattr(suite, "start_and_pack", lambda *_, **__: packed)
+    monkeypatch.setattr(suite, "full_run_seconds", lambda settings: 1000.0)
+    report = Report("mlp", rates={suite.LEARNING: 100.0})
+    assert suite._pack(report, SETTINGS, 16, 6, 0.1, silent) is packed
+    suite._best_number(report, packed)
+    assert report.notes == ["of 2, 4 and 6 runs at once 4 were best: 240 images per second together, 100 of one alone"]
+    totals = {name: rate for name, rate in report.rates.items() if "at once" in name}
+    assert totals == {f"{n} runs at once, together": packed.together[n] for n in (2, 4, 6)}
+    suite._full_run(report, SETTINGS, packed, silent)
+    # One of four trains 60 images a second, where one alone trains 100.
+    assert report.seconds["the same as one of 4 at once"] == pytest.approx(1000 * 100 / 60)
 
 
 def test_a_process_that_dies_is_named_with_its_last_words(tmp_path: Path) -> None:

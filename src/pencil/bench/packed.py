@@ -7,11 +7,13 @@ import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pencil.bench.report import rate_text
 from pencil.errors import PencilError
 from pencil.run.queue import shared_gpu
 
@@ -65,10 +67,30 @@ class Worker:
         self.process.communicate()
 
 
+@dataclass(frozen=True)
+class Packed:
+    """What was measured of processes."""
+
+    started: dict[str, float]
+    """Seconds to a first step, compiling and compiled before."""
+    together: dict[int, float]
+    """Images per second of all that train at once, by how many those are."""
+
+    @property
+    def best(self) -> int:
+        """How many at once train most images per second; the fewer of equals."""
+        return max(self.together, key=self.together.__getitem__)
+
+
+def numbers_at_once(parallel: int) -> list[int]:
+    """Return 2, 4, 8 and so on, and last `parallel` itself."""
+    return [*(2**n for n in range(1, parallel.bit_length()) if 2**n < parallel), parallel]
+
+
 def start_and_pack(
-    settings: dict[str, Any], *, examples: int, parallel: int, seconds: float
-) -> tuple[dict[str, float], list[float]]:
-    """Return the seconds to a first step, compiling and compiled before, and the rates of the processes at once."""
+    settings: dict[str, Any], *, examples: int, parallel: int, seconds: float, tell: Callable[[str], None]
+) -> Packed:
+    """Start a process afresh and again, then `parallel` of them, and let more and more of these train at once."""
     with shared_gpu(parallel), tempfile.TemporaryDirectory(prefix="pencil-bench-") as folder:
         started: dict[str, float] = {}
         for name in ("process to first step, compiling", "process to first step, compiled before"):
@@ -77,9 +99,18 @@ def start_and_pack(
         with _stopped([Worker(settings, examples, Path(folder)) for _ in range(parallel)]) as workers:
             for worker in workers:
                 worker.wait_ready()
-            for worker in workers:
-                worker.ask(seconds)
-            return started, [worker.answer() for worker in workers]
+            together: dict[int, float] = {}
+            for number in numbers_at_once(parallel):
+                together[number] = train_at_once(workers[:number], seconds)
+                tell(f"{number} at once: {rate_text(together[number])}/s together")
+            return Packed(started, together)
+
+
+def train_at_once(workers: Sequence[Worker], seconds: float) -> float:
+    """Let these train at the same time, the others waiting, and return the sum of their rates."""
+    for worker in workers:
+        worker.ask(seconds)
+    return sum(worker.answer() for worker in workers)
 
 
 @contextmanager

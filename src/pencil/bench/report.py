@@ -8,6 +8,11 @@ from typing import Any
 from pencil.results.environment import environment
 
 
+def rate_text(rate: float) -> str:
+    """Write a rate; a small one with as many digits as still say something."""
+    return f"{rate:,.0f}" if rate >= 10 else f"{rate:.1f}" if rate >= 1 else f"{rate:.2g}"
+
+
 @dataclass
 class Report:
     """Rates in images per second, how they compare, and what they cost."""
@@ -30,8 +35,8 @@ class Report:
             "study": "bench",
             "date": datetime.now(UTC).isoformat(timespec="seconds"),
             "backbone": self.backbone,
-            "images_per_second": round(self.rates["PENCIL label learning"], 1),
-            "rates": {name: round(rate, 1) for name, rate in self.rates.items()},
+            "images_per_second": _rounded(self.rates["PENCIL label learning"]),
+            "rates": {name: _rounded(rate) for name, rate in self.rates.items()},
             "ratios": {name: round(ratio, 4) for name, ratio in self.ratios.items()},
             "seconds": {name: round(value, 2) for name, value in self.seconds.items()},
             "megabytes": {name: round(value, 1) for name, value in self.megabytes.items()},
@@ -40,3 +45,7 @@ class Report:
             "environment": environment({"device": self.device, "machine": platform.machine()}),
             "command": f"pencil bench --backbone {self.backbone} {self.options}".strip(),
         }
+
+
+def _rounded(rate: float) -> float:
+    return round(rate, 1 if rate >= 10 else 4)

@@ -9,9 +9,9 @@ import torch
 
 from pencil.bench.full_run import EPOCHS, full_run_seconds
 from pencil.bench.limits import count_work, measure_speeds
-from pencil.bench.packed import start_and_pack
+from pencil.bench.packed import Packed, start_and_pack
 from pencil.bench.plain import PlainLoop
-from pencil.bench.report import Report
+from pencil.bench.report import Report, rate_text
 from pencil.bench.runner import Runner, random_images
 from pencil.data import Dataset
 from pencil.runtime import device_name
@@ -24,11 +24,11 @@ LEARNING = "PENCIL label learning"
 def run_suite(
     backbone: str, *, device: str, batch_size: int, slice_seconds: float, parallel: int, tell: Tell
 ) -> Report:
-    """Measure everything that can be measured on this machine, `parallel` runs at once among it (0: not)."""
+    """Measure everything that can be measured on this machine, up to `parallel` runs at once among it (0: none)."""
     settings = {"backbone": backbone, "hardware": {"device": device}, "optimizer": {"batch_size": batch_size}}
     report = Report(backbone, options=f"--batch-size {batch_size} --parallel {parallel}")
     # Other processes come first, while this one holds nothing of the device.
-    packed = _pack(report, settings, batch_size, parallel, slice_seconds, tell) if parallel else 0.0
+    packed = _pack(report, settings, batch_size, parallel, slice_seconds, tell) if parallel else None
     dataset = random_images(40 * batch_size, 10, 32)
     tell("building the engine …")
     labels = Runner(dataset, settings, phase="labels")
@@ -45,6 +45,8 @@ def run_suite(
         eager = settings | {"hardware": {"device": device, "compile": False}}
         contest["eager"] = Runner(dataset, eager, phase="labels").run
     report.rates |= take_turns(contest, slice_seconds, tell)
+    if packed:
+        _best_number(report, packed)
     _ratios(report)
     _limits(report, labels, batch_size)
     _sizes(report, settings, batch_size, slice_seconds, tell)
@@ -65,19 +67,29 @@ def take_turns(contest: dict[str, Callable[[float], float]], seconds: float, tel
     for turn in range(ROUNDS):
         for name, run in contest.items():
             measured[name].append(run(seconds))
-        tell(f"round {turn + 1} of {ROUNDS}: " + ", ".join(f"{n} {r[-1]:,.0f}/s" for n, r in measured.items()))
+        tell(f"round {turn + 1} of {ROUNDS}: " + ", ".join(f"{n} {rate_text(r[-1])}/s" for n, r in measured.items()))
     return {name: median(rates) for name, rates in measured.items()}
 
 
 def _pack(
     report: Report, settings: dict[str, Any], batch_size: int, parallel: int, seconds: float, tell: Tell
-) -> float:
-    """Measure several runs at once and the time to start; return the rate of one of them."""
+) -> Packed:
+    """Measure the time to start and several numbers of runs at once."""
     tell(f"starting a process afresh, again, and {parallel} at once …")
-    started, rates = start_and_pack(settings, examples=40 * batch_size, parallel=parallel, seconds=ROUNDS * seconds)
-    report.seconds |= started
-    report.rates[f"{parallel} runs at once, together"] = sum(rates)
-    return sum(rates) / parallel
+    packed = start_and_pack(settings, examples=40 * batch_size, parallel=parallel, seconds=ROUNDS * seconds, tell=tell)
+    report.seconds |= packed.started
+    report.rates |= {f"{number} runs at once, together": rate for number, rate in packed.together.items()}
+    return packed
+
+
+def _best_number(report: Report, packed: Packed) -> None:
+    """Say which number of runs at once was best, beside one alone; they took no turns, so it is no ratio."""
+    *fewer, most = map(str, packed.together)
+    which = (
+        f"of {', '.join(fewer)} and {most} runs at once {packed.best} were best" if fewer else f"{most} runs at once"
+    )
+    together, alone = rate_text(packed.together[packed.best]), rate_text(report.rates[LEARNING])
+    report.notes.append(f"{which}: {together} images per second together, {alone} of one alone")
 
 
 def _ratios(report: Report) -> None:
@@ -103,13 +115,14 @@ def _limits(report: Report, runner: Runner, batch_size: int) -> None:
     }
 
 
-def _full_run(report: Report, settings: dict[str, Any], packed: float, tell: Tell) -> None:
-    """Extrapolate to the paper's run on CIFAR-10: alone, and as one of those at once."""
+def _full_run(report: Report, settings: dict[str, Any], packed: Packed | None, tell: Tell) -> None:
+    """Extrapolate to the paper's run on CIFAR-10: alone, and as one of the best number at once."""
     tell("a few epochs of 50,000 images …")
     alone = full_run_seconds(settings)
     report.seconds[f"{EPOCHS} epochs of CIFAR-10, extrapolated"] = alone
     if packed:
-        report.seconds["the same as one of those at once"] = alone * report.rates[LEARNING] / packed
+        each = packed.together[packed.best] / packed.best
+        report.seconds[f"the same as one of {packed.best} at once"] = alone * report.rates[LEARNING] / each
 
 
 def _sizes(report: Report, settings: dict[str, Any], batch_size: int, seconds: float, tell: Tell) -> None:

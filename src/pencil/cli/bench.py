@@ -18,7 +18,12 @@ def bench(
         float | None, typer.Option(help="Length of one turn; 2 on a GPU, 1 on a CPU otherwise.", min=0.1)
     ] = None,
     parallel: Annotated[
-        int | None, typer.Option(help="Runs at once, 0: none; 4 on a GPU, none on a CPU otherwise.", min=0, max=64)
+        int | None,
+        typer.Option(
+            help="Let 2, 4, 8, … and this many runs train at once; 0: none. 4 on a GPU, none on a CPU otherwise.",
+            min=0,
+            max=64,
+        ),
     ] = None,
     record: Annotated[Path | None, typer.Option(help="Also write the figures to this JSON file.")] = None,
     table: Annotated[bool, typer.Option("--table", help="Instead: labels in a file against labels in memory.")] = False,
@@ -29,16 +34,19 @@ def bench(
 ) -> None:
     """Measure the engine: against a plain loop, label learning against cross entropy, batch sizes, time to start.
 
+    Several runs at once on one device are measured in growing numbers, which shows where more of them stop paying.
     Beside the figures stand the limits: what the device would allow by the bytes and FLOPs of a step.
 
     \b
       pencil bench
       pencil bench --backbone resnet34 --record reference/bench/resnet34.json
+      pencil bench --parallel 16
       pencil bench --table --examples 10000000 --classes 1000 --batch-size 16
 
     What is compared takes turns in one process, so the ratios mean something on a busy machine too.
+    Numbers of runs at once are measured one after another, which needs an idle one.
     """
-    from pencil.bench import run_suite, run_tables
+    from pencil.bench import rate_text, run_suite, run_tables
     from pencil.results.documents import write_json
     from pencil.runtime import choose_device
 
@@ -70,13 +78,13 @@ def bench(
     for line in report.notes:
         typer.echo(f"  {line}")
     for title, group, form in (
-        ("images per second", report.rates, "{:,.0f}"),
-        ("ratios", report.ratios, "{:.3f}"),
-        ("seconds", report.seconds, "{:.1f}"),
-        ("megabytes", report.megabytes, "{:,.0f}"),
-        ("work", report.work, "{:,.3g}"),
+        ("images per second", report.rates, rate_text),
+        ("ratios", report.ratios, "{:.3f}".format),
+        ("seconds", report.seconds, "{:.1f}".format),
+        ("megabytes", report.megabytes, "{:,.0f}".format),
+        ("work", report.work, "{:,.3g}".format),
     ):
         if group:
             typer.echo(f"\n{title}")
         for what, value in group.items():
-            typer.echo(f"  {what:<40} {form.format(value):>12}")
+            typer.echo(f"  {what:<40} {form(value):>12}")

@@ -21,6 +21,8 @@ class Panel:
     lines: tuple[Line, ...]
     unit: str = "%"
     broken: bool = False
+    learned: bool = False
+    """Whether it measures labels as they were learned, which need not be those a run ends with."""
 
     @property
     def description(self) -> str:
@@ -76,14 +78,13 @@ def _labels(history: History, result: Mapping[str, Any]) -> Panel:
     """Show how many labels are right where that is known, else how far network and labels agree."""
     right = _line(history, "label_accuracy", "corrected", CORRECTED)
     if not right:
-        return Panel(
-            "Network agrees with the labels it learned", tuple(_line(history, "agreement", "agree", CORRECTED))
-        )
+        agree = tuple(_line(history, "agreement", "agree", CORRECTED))
+        return Panel("Network agrees with the labels it learned", agree, learned=True)
     line, given = right[0], (result.get("label_accuracy") or {}).get("given")
     if given is None:
-        return Panel("Correct training labels", (line,))
+        return Panel("Correct training labels", (line,), learned=True)
     ends = (line.epochs[0], line.epochs[-1])
-    return Panel("Correct training labels", (line, Line("given", ends, (given, given), GIVEN, "--")))
+    return Panel("Correct training labels", (line, Line("given", ends, (given, given), GIVEN, "--")), learned=True)
 
 
 def _counts(history: History) -> tuple[Line, ...]:

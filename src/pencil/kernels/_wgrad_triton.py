@@ -15,6 +15,8 @@ PLANS = {
     64: {"rows": 64, "programs": 198, "stages": 3},
 }
 """Rows at a time, programs and stages by the wider side's channels: what ran fastest on an H200."""
+MOST_ROWS = {16: 2**31, 32: 2**31, 64: 2**15}
+"""Pixels of a batch; beyond, cuDNN is faster."""
 
 
 @triton.jit
@@ -51,6 +53,11 @@ def _add_kernel(partial, out, TOTAL, SPLITS, PADDED: tl.constexpr, SIZE: tl.cons
     there = (split < SPLITS)[:, None] & (at < TOTAL)[None, :]
     values = tl.load(partial + split[:, None] * TOTAL + at[None, :], mask=there, other=0.0)
     tl.store(out + at, tl.sum(values, 0), mask=at < TOTAL)
+
+
+def sums(active: Tensor, grad: Tensor) -> bool:
+    """Say whether these sizes are taken here."""
+    return active.numel() // active.shape[1] <= MOST_ROWS.get(max(active.shape[1], grad.shape[1]), 0)
 
 
 def weight_gradient(grad: Tensor, active: Tensor) -> Tensor:

@@ -13,8 +13,6 @@ from pencil.kernels import ops
 
 MOST_ROWS = {16: 2**31, 32: 2**31, 64: 2**15, 128: 2**14}
 """Channels that the convolutions here take, on either side, and how many pixels of a batch; beyond, cuDNN is faster."""
-MOST_SUMMED = {16: 2**31, 32: 2**31, 64: 2**15}
-"""The same for the gradient of their weights."""
 
 
 class _NormReLU(torch.autograd.Function):
@@ -37,9 +35,8 @@ class _NormReLUConv(torch.autograd.Function):
         ctx: Any, x: Tensor, added: Tensor | None, kernel: Tensor, moments: Tensor, weight: Tensor, bias: Tensor,
         *running: Any,
     ) -> Any:  # fmt: skip
-        active = ops.norm_relu(x, moments, weight, bias, *running)
         low = _last(kernel.to(x.dtype))
-        out, out_moments = ops.conv_moments(active, low, added)
+        active, out, out_moments = ops.norm_relu_conv(x, moments, weight, bias, *running, low, added)
         ctx.eps, ctx.running, ctx.has_added = running[-1], len(running), added is not None
         ctx.save_for_backward(x, active, moments, weight, bias, low)
         ctx.mark_non_differentiable(out_moments)
@@ -65,12 +62,7 @@ class _NormReLUConvBesides(_NormReLUConv):
 def _unit_backward(ctx: Any, grad: Tensor, skip: Tensor | None) -> Any:
     x, active, moments, weight, bias, kernel = ctx.saved_tensors
     grad_x, sums = ops.norm_relu_conv_backward(grad, skip, kernel, x, moments, weight, bias, ctx.eps)
-    if _rows(x) <= MOST_SUMMED.get(max(kernel.shape[:2]), 0):
-        grad_kernel = ops.weight_gradient(grad, active)
-    else:
-        grad_kernel = torch.ops.aten.convolution_backward(
-            grad, active, kernel, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1, [False, True, False]
-        )[1].float()
+    grad_kernel = ops.weight_gradient(grad, active, kernel)
     return grad_x, grad if ctx.has_added else None, grad_kernel, None, sums[0], sums[1], *[None] * ctx.running
 
 

@@ -61,20 +61,37 @@ def _(grad: Tensor, x: Tensor, moments: Tensor, *rest: Any) -> Any:
     return torch.empty_like(x), torch.empty_like(moments)
 
 
-@torch.library.custom_op("pencil::conv_moments", mutates_args=())
-def conv_moments(active: Tensor, kernel: Tensor, added: Tensor | None) -> tuple[Tensor, Tensor]:
-    """A 3×3 convolution of stride 1 (+ added), and the moments of the result."""
-    from pencil.kernels import _conv_triton
+@torch.library.custom_op("pencil::norm_relu_conv", mutates_args=("running_mean", "running_var", "batches"))
+def norm_relu_conv(
+    x: Tensor,
+    moments: Tensor,
+    weight: Tensor,
+    bias: Tensor,
+    running_mean: Tensor,
+    running_var: Tensor,
+    batches: Tensor,
+    momentum: float,
+    eps: float,
+    kernel: Tensor,
+    added: Tensor | None,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """relu(BN(x)), its 3×3 convolution of stride 1 (+ added), and the moments of that; `norm_relu` besides."""
+    from pencil.kernels import _conv_triton, _cuda, _norm_triton
 
-    return _conv_triton.forward(active, kernel, added)
+    running = (running_mean, running_var, batches, momentum, eps)
+    if _cuda.convolves(x, kernel):
+        return _cuda.forward(x, moments, weight, bias, kernel, added, *running)
+    active = _norm_triton.forward(x, moments, weight, bias, *running)
+    return active, *_conv_triton.forward(active, kernel, added)
 
 
-@conv_moments.register_fake
-def _(active: Tensor, kernel: Tensor, added: Tensor | None) -> Any:
-    batch, _, height, width = active.shape
-    channels, device = kernel.shape[0], active.device
-    out = torch.empty((batch, channels, height, width), dtype=active.dtype, device=device, memory_format=LAST)
-    return out, torch.empty(2, channels, dtype=torch.float32, device=device)
+@norm_relu_conv.register_fake
+def _(x: Tensor, *rest: Any) -> Any:
+    kernel = rest[8]
+    batch, _, height, width = x.shape
+    channels, device = kernel.shape[0], x.device
+    out = torch.empty((batch, channels, height, width), dtype=x.dtype, device=device, memory_format=LAST)
+    return torch.empty_like(x), out, torch.empty(2, channels, dtype=torch.float32, device=device)
 
 
 @torch.library.custom_op("pencil::norm_relu_conv_backward", mutates_args=())
@@ -89,9 +106,11 @@ def norm_relu_conv_backward(
     eps: float,
 ) -> tuple[Tensor, Tensor]:
     """∂x and [∂weight, ∂bias] of conv(relu(BN(x))); `skip` reaches x by another way and is added."""
-    from pencil.kernels import _conv_triton, _norm_triton
+    from pencil.kernels import _conv_triton, _cuda, _norm_triton
 
-    passed, sums = _conv_triton.backward(_last(grad), kernel, x, moments, weight, bias, eps)
+    grad = _last(grad)
+    kernels = _cuda if _cuda.convolves(grad, kernel) else _conv_triton
+    passed, sums = kernels.backward(grad, kernel, x, moments, weight, bias, eps)
     return _norm_triton.backward(passed, _last(skip), x, moments, weight, bias, sums, eps), sums
 
 
@@ -101,17 +120,27 @@ def _(grad: Tensor, skip: Tensor | None, kernel: Tensor, x: Tensor, moments: Ten
 
 
 @torch.library.custom_op("pencil::weight_gradient", mutates_args=())
-def weight_gradient(grad: Tensor, active: Tensor) -> Tensor:
+def weight_gradient(grad: Tensor, active: Tensor, kernel: Tensor) -> Tensor:
     """∂kernel of a 3×3 convolution of stride 1, [O, C, 3, 3], in 32 bits."""
     from pencil.kernels import _bands_triton, _wgrad_triton
 
-    kernels = _bands_triton if _bands_triton.sums(active, grad) else _wgrad_triton
-    gradient: Tensor = kernels.weight_gradient(_last(grad), active)
+    grad = _last(grad)
+    gradient: Tensor
+    if _bands_triton.sums(active, grad):
+        gradient = _bands_triton.weight_gradient(grad, active)
+    elif _wgrad_triton.sums(active, grad):
+        gradient = _wgrad_triton.weight_gradient(grad, active)
+    else:
+        only = [False, True, False]
+        several = torch.ops.aten.convolution_backward(
+            grad, active, kernel, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1, only
+        )
+        gradient = several[1].float().contiguous(memory_format=LAST)
     return gradient
 
 
 @weight_gradient.register_fake
-def _(grad: Tensor, active: Tensor) -> Tensor:
+def _(grad: Tensor, active: Tensor, kernel: Tensor) -> Tensor:
     shape = (grad.shape[1], active.shape[1], 3, 3)
     return torch.empty(shape, dtype=torch.float32, device=grad.device, memory_format=LAST)
 

@@ -12,6 +12,7 @@ from markupsafe import Markup
 from pencil.quality.decide import DECISIONS, Thresholds
 from pencil.report.inline import inline
 from pencil.report.material import Material
+from pencil.report.settling import settling
 from pencil.report.tables import balance
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ class Drawing:
     svg: Markup
     wide: bool = False
     """Whether it needs room to be read, and may be scrolled on a narrow screen."""
+    note: str = ""
+    """What to know when reading it, where there is such a thing."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,8 @@ def _training(material: Material) -> tuple[Drawing, ...]:
     drawn = []
     for number, panel in enumerate(panels(material.history, material.result), start=1):
         figure = draw_epochs(panel.lines, phases, unit=panel.unit, broken=panel.broken)
-        drawn.append(Drawing(panel.title, _inlined(f"epochs-{number}", panel.description, figure)))
+        svg = _inlined(f"epochs-{number}", panel.description, figure)
+        drawn.append(Drawing(panel.title, svg, note=settling(material) if panel.learned else ""))
     return tuple(drawn)
 
 
