@@ -37,6 +37,13 @@ def test_figures_are_shown_and_recorded(tmp_path: Path, capsys: pytest.CaptureFi
     assert any(note.startswith("2 runs at once: ") for note in shown["notes"])
 
 
+def test_other_sizes_can_be_left_out(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([*QUICK, "--no-sizes", "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["command"].endswith(" --no-sizes")
+    assert "four times as many examples" not in shown["ratios"] and shown["ratios"]["engine against plain loop"] > 0
+
+
 def test_small_rates_are_readable_on_the_screen(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -22,11 +22,13 @@ LEARNING = "PENCIL label learning"
 
 
 def run_suite(
-    backbone: str, *, device: str, batch_size: int, slice_seconds: float, parallel: int, tell: Tell
+    backbone: str, *, device: str, batch_size: int, slice_seconds: float, parallel: int, sizes: bool, tell: Tell
 ) -> Report:
-    """Measure everything that can be measured on this machine, up to `parallel` runs at once among it (0: none)."""
+    """Measure what can be measured on this machine: up to `parallel` runs at once (0: none), other `sizes` if asked."""
     settings = {"backbone": backbone, "hardware": {"device": device}, "optimizer": {"batch_size": batch_size}}
-    report = Report(backbone, options=f"--batch-size {batch_size} --parallel {parallel}")
+    report = Report(
+        backbone, options=f"--batch-size {batch_size} --parallel {parallel}{'' if sizes else ' --no-sizes'}"
+    )
     # Other processes come first, while this one holds nothing of the device.
     packed = _pack(report, settings, batch_size, parallel, slice_seconds, tell) if parallel else None
     dataset = random_images(40 * batch_size, 10, 32)
@@ -49,7 +51,8 @@ def run_suite(
         _best_number(report, packed)
     _ratios(report)
     _limits(report, labels, batch_size)
-    _sizes(report, settings, batch_size, slice_seconds, tell)
+    if sizes:
+        _sizes(report, settings, batch_size, slice_seconds, tell)
     if labels.machine.device.type == "cuda":
         report.megabytes["largest use of the GPU"] = torch.cuda.max_memory_allocated() / 2**20
         _full_run(report, settings, packed, tell)

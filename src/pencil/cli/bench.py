@@ -25,6 +25,7 @@ def bench(
             max=64,
         ),
     ] = None,
+    sizes: Annotated[bool, typer.Option(help="Also with other batch sizes and more examples.")] = True,
     record: Annotated[Path | None, typer.Option(help="Also write the figures to this JSON file.")] = None,
     table: Annotated[bool, typer.Option("--table", help="Instead: labels in a file against labels in memory.")] = False,
     examples: Annotated[int, typer.Option(help="With --table: examples.", min=1000)] = 10_000_000,
@@ -67,7 +68,9 @@ def bench(
         report = run_tables(name, device=device, batch_size=batch_size, seconds=turn, tell=tell, **size)
     else:
         runs = parallel if parallel is not None else 4 if on_gpu else 0
-        report = run_suite(name, device=device, batch_size=batch_size, slice_seconds=turn, parallel=runs, tell=tell)
+        report = run_suite(
+            name, device=device, batch_size=batch_size, slice_seconds=turn, parallel=runs, sizes=sizes, tell=tell
+        )
     figures = report.record()
     if record is not None:
         write_json(record, figures)
