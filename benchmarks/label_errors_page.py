@@ -122,13 +122,18 @@ def _machine(records: list[dict[str, Any]]) -> str:
 
 
 def lengths(record: dict[str, Any]) -> str:
-    """List F1 by epochs; say where the best lies at an end of what was tried."""
-    tried = {int(epochs): f1 for epochs, f1 in record["cleanlab_by_epochs"].items()}
+    """List F1 by epochs, also of an earlier measurement; say where the best lies at an end of what was tried."""
+    now, before = record["cleanlab_by_epochs"], record.get("cleanlab_before")
+    tried = {int(epochs) for epochs in (*now, *(before["by_epochs"] if before else ()))}
     best = record["systems"]["cleanlab"]["epochs"]
-    figures = ", ".join(f"{f1:.1f} after {epochs}" for epochs, f1 in sorted(tried.items()))
     end = {min(tried): "shorter", max(tried): "longer"}.get(best) if len(tried) > 1 else None
+    earlier = f" Earlier, at commit {before['commit'][:7]}: {_by_epochs(before['by_epochs'])}." if before else ""
     note = f" The best is at the end of what was tried; a {end} training might do better." if end else ""
-    return f"- {record['cell']}, seed {record['seed']}: F1 {figures} epochs.{note}"
+    return f"- {record['cell']}, seed {record['seed']}: F1 {_by_epochs(now)}.{earlier}{note}"
+
+
+def _by_epochs(tried: dict[str, float]) -> str:
+    return ", ".join(f"{tried[epochs]:.1f} after {epochs}" for epochs in sorted(tried, key=int)) + " epochs"
 
 
 if __name__ == "__main__":

@@ -179,3 +179,18 @@ def test_every_cell_names_data_that_exists(benchmark: ModuleType, cifar: Path) -
 def test_people_s_labels_must_be_given(benchmark: ModuleType, cifar: Path) -> None:
     with pytest.raises(SystemExit, match="--human-labels FILE"):
         benchmark.main(["cifar10-human-random1", "--root", str(cifar), "--work", str(cifar / "work")])
+
+
+def test_an_earlier_measurement_shows_lengths_that_were_not_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    lengths = importlib.import_module("label_errors_page").lengths
+    record: dict[str, Any] = {
+        "cell": "digits", "seed": 0, "cleanlab_by_epochs": {"16": 70.04, "8": 60.0},
+        "systems": {"cleanlab": {"epochs": 16}},
+    }  # fmt: skip
+    assert "a longer training might do better" in lengths(record)
+    line = lengths(record | {"cleanlab_before": {"by_epochs": {"24": 65.0, "16": 71.0}, "commit": "0123456789"}})
+    assert line == (
+        "- digits, seed 0: F1 60.0 after 8, 70.0 after 16 epochs."
+        " Earlier, at commit 0123456: 71.0 after 16, 65.0 after 24 epochs."
+    )

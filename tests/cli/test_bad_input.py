@@ -104,6 +104,7 @@ OPTIONS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "recipe": (("--recipe", "paper/cifar10-symetric-70"), ('"paper/cifar10-symmetric-70"',)),
     "noise": (("--noise", "symetric:0.4"), ('"symmetric"',)),
     "noise rate": (("--noise", "symmetric:1.4"), ("symmetric:1.4", "0 to 1")),
+    "noise out of reach": (("--noise", "crowd:0.95"), ('"crowd:0.95"', "of these labels wrong", "another noise")),
     "device": (("--device", "cdua"), ('"cdua"',)),
     "precision": (("--precision", "bf16"), ("bf16-mixed",)),
     "held-out": (("--held-out", "1"), ("held_out", "1")),
@@ -126,6 +127,15 @@ def test_an_option_that_is_wrong(pencil: Command, rows: Path, place: Path, case:
     options, words = OPTIONS[case]
     quick = () if "--epochs" in options or "--backbone" in options else QUICK
     refused(pencil, place, words, "train", rows, "--out", "run", *quick, *options)
+
+
+def test_noise_by_annotators_who_cannot_see_the_inputs(pencil: Command, place: Path) -> None:
+    Path("mine.py").write_text(
+        "import torch\nfrom torch.utils.data import TensorDataset\nfrom pencil.data import from_torch\n"
+        "def read(request):\n    return from_torch(TensorDataset(torch.rand(60, 4), torch.arange(60) % 3))\n"
+    )
+    words = ('"crowd:0.2"', "only one by one", "another noise")
+    refused(pencil, place, words, "train", "mine.py:read", "--noise", "crowd:0.2", "--out", "run", *QUICK)
 
 
 def test_a_table_without_the_named_column(pencil: Command, place: Path) -> None:

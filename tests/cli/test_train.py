@@ -70,6 +70,17 @@ def test_a_run_is_repeated_from_its_own_settings(pencil: Command, rows: Path) ->
         assert (Path("first") / name).read_bytes() == (Path("second") / name).read_bytes(), name
 
 
+def test_what_annotators_were_taught_is_told(pencil: Command, rows: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pencil.run.estimate.SAMPLE_SECONDS", 0.2)
+    told = "20 annotators, each taught "
+    asked = ("train", rows, "--out", "run", "--noise", "crowd:0.3", *QUICK)
+    assert f"with noise crowd:0.3 ({told}" in pencil(*asked, "--dry-run").out
+    ended = pencil(*asked)
+    assert ended.code == 0, ended.err
+    assert f"noise crowd:0.3: {told}" in ended.err
+    assert f"noise crowd:0.3: {told}" in Path("run/log.txt").read_text()
+
+
 def test_later_layers_win(pencil: Command, rows: Path) -> None:
     Path("mine.toml").write_text(
         'seed = 1\n[optimizer]\nbatch_size = 16\nmomentum = 0.5\n[options]\nlabel_step = "0.2"\n'

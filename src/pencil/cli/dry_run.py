@@ -56,6 +56,7 @@ def _facts(prepared: Any, device: str) -> dict[str, Any]:
         "classes": list(dataset.class_names),
         "input_shape": list(dataset.preparation.spec.shape),
         "noise": settings.data.noise,
+        "noise_told": prepared.noise_told,
         "method": settings.method,
         "extra_information": prepared.method.extra_information,
         "recipe": settings.recipe,
@@ -73,6 +74,7 @@ def _print(facts: dict[str, Any], warnings: Sequence[str]) -> None:
     examples = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in facts["examples"].items())
     shape = " × ".join(str(side) for side in facts["input_shape"])
     noise = f", with noise {facts['noise']}" if facts["noise"] else ""
+    noise += f" ({facts['noise_told']})" if facts["noise_told"] else ""
     typer.echo(f"reads      {facts['source']}: {examples}{noise}")
     typer.echo(f"classes    {len(facts['classes'])}: {_some(facts['classes'])}")
     typer.echo(f"input      {shape}")

@@ -28,7 +28,11 @@ def train(
     ] = None,
     noise: Annotated[
         str | None,
-        Option(help="Spoil labels on purpose: symmetric:0.4", rich_help_panel=WHAT, autocompletion=complete.noises),
+        Option(
+            help="Spoil labels on purpose: symmetric:0.4, crowd:0.2",
+            rich_help_panel=WHAT,
+            autocompletion=complete.noises,
+        ),
     ] = None,
     labels: Annotated[str | None, Option(help="Labels from a FILE or FILE:key.", rich_help_panel=WHAT)] = None,
     root: Annotated[str | None, Option(help="Folder of a named source's files.", rich_help_panel=WHAT)] = None,

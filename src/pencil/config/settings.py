@@ -25,7 +25,7 @@ class DataSettings:
     labels: str = ""
     """A file of labels that replaces the source's own."""
     noise: str = ""
-    """Noise to inject, as "model:rate", e.g. "symmetric:0.4"."""
+    """Noise to inject, as "model:rate", e.g. "symmetric:0.4" or "crowd:0.2"."""
     noise_seed: int | None = None
     """Seed of the injected noise; the run's seed where it is not given."""
     trusted: float = 0.0

@@ -1,10 +1,11 @@
-"""Injects label noise: every model is a transition matrix T, T[i, j] = P(given = j | true = i)."""
+"""Injects label noise: a model is a transition matrix T, T[i, j] = P(given = j | true = i), or looks at the inputs."""
 
 from __future__ import annotations
 
 import inspect
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,16 +18,26 @@ from pencil.transition import check_transition
 PACKAGE = "pencil.data.noises"
 
 
+@runtime_checkable
+class Labeller(Protocol):
+    """Gives labels by what the inputs are, for noise that no matrix describes."""
+
+    def label(self, sets: Sequence[Examples], rng: np.random.Generator) -> tuple[list[NDArray[np.int64]], str]:
+        """Draw given labels for the true ones of each set, none where there is none; and say how, in a few words."""
+        ...
+
+
 @dataclass(frozen=True, eq=False)
 class Noise:
     """One noise model with its argument, ready to draw."""
 
     model: str
     argument: str
-    transition: NDArray[np.float64]
-    """[C, C], each row a distribution."""
+    transition: NDArray[np.float64] | None
+    """[C, C], each row a distribution; None where a labeller decides."""
     convention: str
     """What the rate means, in a sentence."""
+    labeller: Labeller | None = None
 
 
 def parse(spec: str) -> tuple[str, str]:
@@ -40,12 +51,18 @@ def parse(spec: str) -> tuple[str, str]:
 
 
 def make(spec: str, num_classes: int) -> Noise:
-    """Build the noise that a text like "symmetric:0.4" describes."""
+    """Build the noise that a text like "symmetric:0.4" describes.
+
+    A model is a function `transition` of the number of classes and the argument; it returns T, or a `Labeller`.
+    """
     model, argument = parse(spec)
     build = plugins.find(PACKAGE, model, "transition", kind="noise model")
-    transition = np.asarray(build(num_classes, argument), dtype=np.float64)
-    check_transition(transition, num_classes, f'noise "{spec}"')
+    made = build(num_classes, argument)
     convention = (inspect.getdoc(build) or "").split("\n\n")[0].replace("\n", " ")
+    if isinstance(made, Labeller):
+        return Noise(model, argument, None, convention, made)
+    transition = np.asarray(made, dtype=np.float64)
+    check_transition(transition, num_classes, f'noise "{spec}"')
     return Noise(model, argument, transition, convention)
 
 
@@ -81,36 +98,59 @@ def inject(dataset: Dataset, spec: str, *, seed: int) -> Dataset:
     if seed < 0:
         raise PencilError(f"the noise seed is {seed}; give 0 or more.")
     noise = make(spec, dataset.num_classes)
-    rng = np.random.default_rng(seed)
-    train, changed, labelled = _contaminate(dataset.train, noise, rng)
-    held_out = dataset.held_out
-    if held_out is not None:
-        held_out, more_changed, more_labelled = _contaminate(held_out, noise, rng)
-        changed, labelled = changed + more_changed, labelled + more_labelled
+    sets = [examples for examples in (dataset.train, dataset.held_out) if examples is not None]
+    if any(examples.distribution is not None for examples in sets):
+        raise PencilError("noise is injected into plain labels, these are soft labels or votes; give one label each.")
+    drawn, transition, how = _drawn(noise, sets, dataset.num_classes, np.random.default_rng(seed))
+    noisy = [_contaminate(examples, labels) for examples, labels in zip(sets, drawn, strict=True)]
+    changed = sum(int((new.given != old.given).sum()) for new, old in zip(noisy, sets, strict=True))
+    labelled = sum(int((examples.given != UNLABELLED).sum()) for examples in sets)
+    percent = 100 * changed / max(labelled, 1)
     record: dict[str, Any] = {
         "model": noise.model,
         "argument": noise.argument,
         "spec": spec,
         "seed": seed,
         "convention": noise.convention,
-        "measured_percent": round(100 * changed / max(labelled, 1), 4),
+        "measured_percent": round(percent, 4),
     }
     if _is_number(noise.argument):
         record["rate"] = float(noise.argument)
-    facts = {**dataset.facts, "noise": record, "transition": noise.transition.tolist()}
-    return replace(dataset, train=train, held_out=held_out, facts=facts)
+    if how:
+        record["told"] = f"{how}: {percent:.1f}% of the labels changed"
+    facts = {**dataset.facts, "noise": record, "transition": transition.tolist()}
+    return replace(dataset, train=noisy[0], held_out=noisy[1] if len(noisy) > 1 else None, facts=facts)
 
 
 def _is_number(text: str) -> bool:
     return text.replace(".", "", 1).isdigit()
 
 
-def _contaminate(examples: Examples, noise: Noise, rng: np.random.Generator) -> tuple[Examples, int, int]:
-    """Return the examples under drawn labels, how many labels changed, and how many there are."""
-    if examples.distribution is not None:
-        raise PencilError("noise is injected into plain labels, these are soft labels or votes; give one label each.")
-    drawn = draw(examples.given, noise.transition, rng)
+def _drawn(
+    noise: Noise, sets: Sequence[Examples], num_classes: int, rng: np.random.Generator
+) -> tuple[list[NDArray[np.int64]], NDArray[np.float64], str]:
+    """Return labels for each set, the matrix that they follow, and what there is to say of how they were made."""
+    if noise.labeller is None:
+        assert noise.transition is not None
+        return [draw(examples.given, noise.transition, rng) for examples in sets], noise.transition, ""
+    drawn, how = noise.labeller.label(sets, rng)
+    true, given = np.concatenate([examples.given for examples in sets]), np.concatenate(drawn)
+    return drawn, _shares(true, given, num_classes), how
+
+
+def _shares(true: NDArray[np.int64], given: NDArray[np.int64], num_classes: int) -> NDArray[np.float64]:
+    """Measure T; a class without examples stays itself."""
+    counts = np.zeros((num_classes, num_classes))
+    labelled = true != UNLABELLED
+    np.add.at(counts, (true[labelled], given[labelled]), 1)
+    empty = ~counts.any(axis=1)
+    counts[empty, empty] = 1
+    shares: NDArray[np.float64] = counts / counts.sum(axis=1, keepdims=True)
+    return shares
+
+
+def _contaminate(examples: Examples, drawn: NDArray[np.int64]) -> Examples:
+    """Return the examples under drawn labels, but for the trusted ones."""
     if examples.trusted is not None:
         drawn = np.where(examples.trusted, examples.given, drawn)
-    changed = int((drawn != examples.given).sum())
-    return examples.with_given(drawn, keep_clean=True), changed, int((examples.given != UNLABELLED).sum())
+    return examples.with_given(drawn, keep_clean=True)

@@ -10,6 +10,7 @@ from pencil.engine.capture import CapturedStep
 from pencil.engine.state import State
 from pencil.engine.step import Step, TooLarge, Wrap
 from pencil.errors import PencilError
+from pencil.kernels import introduce_operators
 
 MakeStep = Callable[[Wrap | None], Step]
 
@@ -75,6 +76,7 @@ class Steppers:
 
 
 def _compile(function: Any) -> Any:
+    introduce_operators()
     # Combo kernels join the many tiny ones: weight casts, batch-norm counters.
     return torch.compile(function, dynamic=False, options={"combo_kernels": True})
 

@@ -6,6 +6,14 @@ import torch
 from torch import Tensor
 
 LAST = torch.channels_last
+NAMES = (
+    "moments",
+    "norm_relu",
+    "norm_relu_backward",
+    "norm_relu_conv",
+    "norm_relu_conv_backward",
+    "weight_gradient",
+)
 
 
 @torch.library.custom_op("pencil::moments", mutates_args=())

@@ -159,6 +159,8 @@ def _train(
     leads, interval = machine.processes.leads, prepared.settings.hardware.checkpoint_seconds
     names, log = prepared.dataset.class_names, LogFile(folder.log) if leads else None
     session = Session(history, checkpoints, progress, interval, writes=leads, classes=names, log=log)
+    if prepared.noise_told:
+        session.note(f"noise {prepared.settings.data.noise}: {prepared.noise_told}.")
     for line in (*prepared.warnings, *lines):
         session.note(line)
     if machine.processes.leader_says(checkpoints.exists()):

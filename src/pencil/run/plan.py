@@ -51,6 +51,11 @@ class Plan:
         return sum(phase.epochs for phase in self.phases)
 
     @property
+    def noise_told(self) -> str:
+        """How injected noise came about, where that had to be found out; empty where its name says it all."""
+        return str(self.dataset.facts["noise"].get("told", "")) if self.settings.data.noise else ""
+
+    @property
     def network_seed(self) -> int:
         return seed_for(self.settings.seed, "network")
 
