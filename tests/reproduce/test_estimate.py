@@ -31,6 +31,17 @@ def test_time_is_epochs_times_images_over_speed(tmp_path: Path) -> None:
     assert "recorded" in describe(trials, [], tmp_path, 1)
 
 
+def test_several_at_a_time_are_told_where_they_were_measured(tmp_path: Path) -> None:
+    rates = {"2 runs at once, together": 60_000, "4 runs at once, together": 80_000, "eager": 1}
+    _bench(tmp_path, "b", images_per_second=40_000, backbone="preact_resnet32", rates=rates)
+    trials = plan_trials(STUDIES["table3"], cells=["symmetric-50"], systems=["pencil"], trials=4, wanted=Wanted())
+    assert "About 24 min one after another" in describe(trials, trials, tmp_path, 1)
+    assert "3 at a time: about 16 min, from 60,000 of 2 together" in describe(trials, trials, tmp_path, 3)
+    assert "4 at a time: about 12 min, from 80,000 of 4 together" in describe(trials, trials, tmp_path, 4)
+    _bench(tmp_path, "b", images_per_second=40_000, backbone="preact_resnet32")
+    assert "gain was not measured" in describe(trials, trials, tmp_path, 4)
+
+
 def test_without_a_benchmark_no_time_is_told(tmp_path: Path) -> None:
     trials = plan_trials(STUDIES["table3"], cells=["symmetric-50"], systems=["pencil"], trials=1, wanted=Wanted())
     text = describe(trials, trials, tmp_path, 1)

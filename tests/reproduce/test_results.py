@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from pencil.reproduce.estimate import read_benchmarks
 from pencil.reproduce.record import read_records
 from pencil.reproduce.results import results_text
 from pencil.reproduce.study import STUDIES
@@ -13,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 
 def test_the_committed_page_is_what_the_committed_records_make() -> None:
     records = {name: read_records(ROOT / "reference", name) for name in STUDIES}
-    made = results_text(records, ROOT / "docs")
+    made = results_text(records, ROOT / "docs", read_benchmarks(ROOT / "reference"))
     written = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
     assert made == written, "run: pencil reproduce results"
 
@@ -32,3 +33,30 @@ def test_a_figures_record_shows_counts_and_the_picture(record: Callable[..., dic
     assert "seed 0: 16,650 at the start, 39,150 at the end of 45,000" in text
     assert "(images/figure2.svg)" in text
     assert "every cell below is missing" not in text
+
+
+def test_speed_is_what_the_benchmarks_say() -> None:
+    measured = {
+        "backbone": "mlp", "images_per_second": 52_877.4, "command": "pencil bench --batch-size 64",
+        "rates": {"10 runs at once, together": 9.0, "2 runs at once, together": 71_636.4, "limit by FLOPs": 1e5},
+        "ratios": {"label learning against cross entropy": 0.9704}, "environment": {"commit": "0123456789"},
+        "seconds": {"process to first step, compiling": 84.1, "process to first step, compiled before": 26.7},
+    }  # fmt: skip
+    nothing = {name: [] for name in STUDIES}
+    text = results_text(nothing, Path("docs"), [measured, {"table": "of another kind"}])
+    row = [cell.strip() for cell in text.splitlines()[-1].strip("|").split("|")]
+    assert row == [
+        "mlp",
+        "",
+        "64",
+        "52,877",
+        "2: 71,636; 10: 9",
+        "100,000",
+        "–",
+        "0.970",
+        "–",
+        "84, 27",
+        "–",
+        "0123456",
+    ]
+    assert "## Speed" not in results_text(nothing, Path("docs"))

@@ -24,10 +24,13 @@ def reproduce(
     what: Annotated[
         str, Argument(help="table2 … table6, figure2, figure3, clean, ablation, default, fast, switches, or results.")
     ],
-    cells: Annotated[str, Option(help="Only these: symmetric-50,symmetric-70", rich_help_panel=WHICH)] = "",
+    cells: Annotated[
+        list[str] | None,
+        Option(help="Only these: symmetric-50,symmetric-70, or one at a time.", rich_help_panel=WHICH),
+    ] = None,
     methods: Annotated[
-        str, Option(help="Only these; also others, or your own file.py:Class.", rich_help_panel=WHICH)
-    ] = "",
+        list[str] | None, Option(help="Only these; also others, or your own file.py:Class.", rich_help_panel=WHICH)
+    ] = None,
     trials: Annotated[int, Option(help="Trials a cell, with seeds 0, 1, …", min=1, rich_help_panel=WHICH)] = 1,
     parallel: Annotated[
         int | None, Option(help="How many runs at a time (1; one a core with --quick).", min=1, rich_help_panel=WHICH)
@@ -95,8 +98,8 @@ def reproduce(
     _run(study, planned, out, kept, parallel=at_once, force=force, download=download)
 
 
-def _names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]
+def _names(given: list[str] | None) -> list[str]:
+    return [name.strip() for text in given or () for name in text.split(",") if name.strip()]
 
 
 def _settings(

@@ -7,6 +7,7 @@ from typing import Any
 
 from pencil.errors import PencilError
 from pencil.reproduce.page import Grid, Part, markdown
+from pencil.reproduce.speed import rates_at_once
 from pencil.reproduce.trial import Trial
 from pencil.results.documents import read_object
 
@@ -21,6 +22,13 @@ class Benchmark:
     images_per_second: float
     backbone: str
     device: str
+    together: dict[int, float]
+    """The same of several runs at once, by their number."""
+
+
+def read_benchmarks(reference: Path) -> list[dict[str, Any]]:
+    """Return the records of benchmarks, the last one last."""
+    return [_object(path) for path in _files(reference)]
 
 
 def last_benchmark(reference: Path, backbone: str) -> Benchmark | None:
@@ -50,7 +58,7 @@ def _read(path: Path) -> Benchmark | None:
     if not isinstance(rate, int | float) or not rate > 0:
         return None
     device = record.get("environment", {}).get("device") or record.get("device") or "unknown hardware"
-    return Benchmark(path, float(rate), str(record.get("backbone", "")), str(device))
+    return Benchmark(path, float(rate), str(record.get("backbone", "")), str(device), rates_at_once(record))
 
 
 def describe(trials: Sequence[Trial], waiting: Sequence[Trial], reference: Path, parallel: int) -> str:
@@ -76,7 +84,15 @@ def _time(waiting: Sequence[Trial], benchmark: Benchmark, parallel: int) -> str:
     measured = f"{benchmark.images_per_second:,.0f} images/s" + (f" of {benchmark.backbone}" * bool(benchmark.backbone))
     source = f"{measured} on {benchmark.device} ({benchmark.file})"
     line = f"About {total} one after another, from {source}, without evaluation."
-    return line + f" {parallel} at a time share the machine; their gain was not measured." * (parallel > 1)
+    if parallel < 2:
+        return line
+    # As many as were measured, or the next fewer.
+    measured_at_once = [number for number in benchmark.together if number <= parallel]
+    if not measured_at_once:
+        return f"{line} {parallel} at a time share the machine; their gain was not measured."
+    together = benchmark.together[measured_at_once[-1]]
+    at_once = duration(sum(_seconds(trial, benchmark) for trial in waiting) * benchmark.images_per_second / together)
+    return f"{line} {parallel} at a time: about {at_once}, from {together:,.0f} of {measured_at_once[-1]} together."
 
 
 def _row(trial: Trial, recorded: bool, benchmark: Benchmark | None) -> tuple[str, ...]:

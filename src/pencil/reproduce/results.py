@@ -2,11 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from pencil.reproduce.compare import compare
+from pencil.reproduce.estimate import read_benchmarks
 from pencil.reproduce.figures import DESCRIBED, FIGURES, correct_labels, records_of, write_figure
 from pencil.reproduce.page import Grid, Heading, Part, Picture, markdown
 from pencil.reproduce.record import Record, read_records
+from pencil.reproduce.speed import speed
 from pencil.reproduce.study import STUDIES, Study
 from pencil.reproduce.tables import comparison, runs
 from pencil.results.atomic import write_atomic
@@ -29,11 +32,13 @@ def write_results(page: Path, reference: Path) -> list[Path]:
     images = page.parent / "images"
     page.parent.mkdir(parents=True, exist_ok=True)
     drawn = [path for name, figure in FIGURES.items() for path in write_figure(name, records[figure.study], images)]
-    write_atomic(page, results_text(records, page.parent).encode())
+    write_atomic(page, results_text(records, page.parent, read_benchmarks(reference)).encode())
     return [page, *drawn]
 
 
-def results_text(records: Mapping[str, Sequence[Record]], base: Path) -> str:
+def results_text(
+    records: Mapping[str, Sequence[Record]], base: Path, benchmarks: Sequence[Mapping[str, Any]] = ()
+) -> str:
     """Return the page's Markdown, for a place in the folder `base`."""
     parts: list[Part] = [Heading("Results", 1), INTRODUCTION]
     if not any(records.values()):
@@ -44,7 +49,7 @@ def results_text(records: Mapping[str, Sequence[Record]], base: Path) -> str:
         for number, figure in FIGURES.items():
             if figure.study == name:
                 parts += _figure(number, records[name], base)
-    return markdown(parts, base)
+    return markdown([*parts, *speed(benchmarks)], base)
 
 
 def _overview(records: Mapping[str, Sequence[Record]]) -> Grid:
