@@ -116,10 +116,10 @@ class Engine:
         if phase.from_best:
             self.state.return_to_best()
         if phase.fresh_network:
-            self.state.method.before_fresh_network(View(self, 0, listener.note), phase)
+            self.state.method.before_fresh_network(View(self, 0), phase)
             torch.manual_seed(seed_for(self.seed, "network", self.epoch))
             self.state.renew_network(self.new_network().state_dict())
-        self.state.method.before_phase(View(self, 0, listener.note), phase)
+        self.state.method.before_phase(View(self, 0), phase)
         self._distort_where_it_helps(phase, listener, has_learned=has_learned)
 
     def _distort_where_it_helps(self, phase: Phase, listener: Listener, *, has_learned: bool) -> None:
@@ -148,7 +148,7 @@ class Engine:
     def _run_epoch(self, number: int, phase_epoch: int, listener: Listener) -> None:
         started = time.perf_counter()
         phase = self.phases[number]
-        batches = self._begin_epoch(phase, phase_epoch, listener)
+        batches = self._begin_epoch(phase, phase_epoch)
         first = int(self.state.clock.step.item())
         self.feed.start_epoch(batches[first:])
         self.state.table.start_epoch(batches[first:], moves=phase.rule.moves)
@@ -219,7 +219,7 @@ class Engine:
         if self.state.mend_buffers():
             listener.note("running statistics became non-finite and were put back to the start of the epoch.")
 
-    def _begin_epoch(self, phase: Phase, phase_epoch: int, listener: Listener) -> OwnBatches:
+    def _begin_epoch(self, phase: Phase, phase_epoch: int) -> OwnBatches:
         clock = self.state.clock
         order = torch.randperm(
             len(self.state.table), generator=torch.Generator().manual_seed(seed_for(self.seed, "order", self.epoch))
@@ -239,7 +239,7 @@ class Engine:
             # Random numbers inside a network (dropout) follow from seed and epoch, so that a resume repeats them.
             follower = () if self.processes.leads else (self.processes.rank,)
             torch.manual_seed(seed_for(self.seed, "epoch", self.epoch, *follower))
-            self.state.method.before_epoch(View(self, phase_epoch, listener.note), phase)
+            self.state.method.before_epoch(View(self, phase_epoch), phase)
         return batches
 
     def _step(self, phase: Phase, size: int, listener: Listener) -> None:

@@ -1,6 +1,5 @@
 """What a method's hooks see of the engine between epochs and phases."""
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from torch import Tensor
@@ -12,8 +11,8 @@ if TYPE_CHECKING:
 class View:
     """The table's columns, where the run stands, and predictions on demand."""
 
-    def __init__(self, engine: "Engine", phase_epoch: int, note: Callable[[str], None]) -> None:
-        self.engine, self.note = engine, note
+    def __init__(self, engine: "Engine", phase_epoch: int) -> None:
+        self.engine = engine
         self.columns = engine.state.table.columns
         self.epoch, self.phase_epoch = engine.epoch, phase_epoch
 

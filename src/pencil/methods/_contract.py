@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
@@ -22,8 +22,6 @@ class TrainingView(Protocol):
     """Epochs done since the start of the run."""
     phase_epoch: int
     """Epochs done since the start of the phase."""
-    note: Callable[[str], None]
-    """Says a line to whoever watches the run."""
 
     def predict(self) -> Tensor:
         """Return the network's class probabilities for every training example, in table order."""

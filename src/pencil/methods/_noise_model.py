@@ -43,12 +43,12 @@ def fit_transition(held_out: Seen, trained_on: Seen | None = None) -> Tensor:
     Few held-out labels tell little. Examples that were trained on help out as long as the network agrees with their
     labels no more than with held-out ones, so has not learned them by heart.
     """
-    return _transition(*joined(known(held_out), trained_on))
+    return _transition(*_joined(_known(held_out), trained_on))
 
 
 def fit_temperature(held_out: Seen, transition_CC: Tensor) -> Tensor:
     """Return the temperature at which T explains the held-out labels best."""
-    logits_NC, given_N = known(held_out)
+    logits_NC, given_N = _known(held_out)
     transition_CC = transition_CC.to(logits_NC)
     likelihood = [
         # Few labels hardly tell temperatures apart: a log-normal prior around 1 keeps them from running away.
@@ -64,7 +64,7 @@ def fit_shares(held_out: Seen, trained_on: Seen | None, temperature: Tensor, giv
     Shares are told by all given labels, but through T, and a class's own row of it by few: rows count here as far as
     they differ beyond chance. A network names a class too often or too rarely by about as much as it doubts.
     """
-    counts_CC = _sure_counts(*joined(known(held_out), trained_on))
+    counts_CC = _sure_counts(*_joined(_known(held_out), trained_on))
     mean_CC = _mean_transition(counts_CC)
     transition_CC = _smoothed(counts_CC, max(WEIGHTS, key=lambda weight: _evidence(counts_CC, weight * mean_CC)))
     named_NC = _named(held_out, trained_on, temperature).softmax(-1)
@@ -119,7 +119,7 @@ def _loses_a_class(outputs_NC: Tensor, share_C: Tensor) -> bool:
 def _named(held_out: Seen, trained_on: Seen | None, temperature: Tensor) -> Tensor:
     # A few examples are of other classes than the rest by chance: where there are no more, those trained on count too.
     seen = (held_out,) if trained_on is None else (held_out, trained_on)
-    outputs_NC = torch.cat([known(each)[0] for each in seen])
+    outputs_NC = torch.cat([_known(each)[0] for each in seen])
     return outputs_NC / temperature.to(outputs_NC)
 
 
@@ -133,18 +133,16 @@ def _evidence(counts_CC: Tensor, prior_CC: Tensor) -> float:
     return float(each_C.sum() + each_CC.sum())
 
 
-def known(seen: Seen) -> Seen:
-    """Return the examples that have a label, in 64 bits."""
+def _known(seen: Seen) -> Seen:
     logits_NC, given_N = seen
     known_N = given_N >= 0
     return logits_NC[known_N].double(), given_N[known_N].long()
 
 
-def joined(held_out: Seen, trained_on: Seen | None) -> Seen:
-    """Return held-out examples with those trained on, where these tell as much: their labels are not known by heart."""
+def _joined(held_out: Seen, trained_on: Seen | None) -> Seen:
     if trained_on is None:
         return held_out
-    more = known(trained_on)
+    more = _known(trained_on)
     if not len(held_out[1]) or _agrees_more(_counts(*more), _counts(*held_out)):
         return held_out
     return torch.cat([held_out[0], more[0]]), torch.cat([held_out[1], more[1]])
@@ -189,7 +187,7 @@ def _sure(logits_NC: Tensor, given_N: Tensor) -> Tensor:
 
     Where the next quarter agrees no less, beyond chance, its disagreement is noise too, and more examples tell more.
     """
-    rank_N = rank_of(logits_NC)
+    rank_N = _rank(logits_NC)
     sure_N = rank_N < SURE_SHARES[0]
     for share in SURE_SHARES[1:]:
         next_N = (rank_N < share) & ~sure_N
@@ -206,7 +204,7 @@ def _agrees_more(one_CC: Tensor, other_CC: Tensor) -> bool:
     return is_higher(one, float(one_CC.sum()), other, float(other_CC.sum()), errors=CHANCE)
 
 
-def rank_of(logits_NC: Tensor) -> Tensor:
+def _rank(logits_NC: Tensor) -> Tensor:
     """Return each example's place by confidence within its predicted class, from 0 (surest) to 1."""
     confidence_N, predicted_N = logits_NC.softmax(-1).max(-1)
     rank_N = torch.zeros_like(confidence_N)

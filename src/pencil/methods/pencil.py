@@ -19,7 +19,6 @@ from pencil.methods._noise_model import (
     fit_temperature,
     fit_transition,
 )
-from pencil.methods._standing import NUMBERS, fit_standing, may_only_doubt
 from pencil.table import Fixed, GradientStep
 from pencil.table.initial import scale_for_classes
 from pencil.table.rules import log_distribution
@@ -63,8 +62,6 @@ class Options:
     """Anchor each label by the probability that it is right, and learn from it as far as it is believed."""
     by_class_shares: bool = False
     """With it: have classes named as often as they are right, as far as given labels tell, so that none is lost."""
-    await_proof: bool = False
-    """With it: leave labels as given until the network is shown to tell their mistakes from its own."""
 
 
 class Pencil(Method):
@@ -91,20 +88,14 @@ class Pencil(Method):
         self.keeps_best = "loss" if o.from_best else ""
         asked = o.by_clean_probability
         shared = o.by_class_shares
-        for name in ("by_class_shares", "await_proof"):
-            if getattr(o, name) and not asked:
-                raise PencilError(f"options.{name} needs options.by_clean_probability, which estimates the noise.")
+        if shared and not asked:
+            raise PencilError("options.by_class_shares needs options.by_clean_probability, which estimates the noise.")
         # Until something is known of the noise, a label says no more than the network has already learned from it.
         uninformed = torch.full((num_classes, num_classes), 1 / num_classes)
         self.register_buffer("transition", uninformed if asked else None)
         self.register_buffer("temperature", torch.ones(()) if asked else None)
         self.register_buffer("shares", torch.full((num_classes,), 1 / num_classes) if shared else None)
         self.register_buffer("bias", torch.zeros(num_classes) if shared else None)
-        # What is awaited: the matrix that would hold, and what is known of the network.
-        self.register_buffer("looked", uninformed.clone() if o.await_proof else None)
-        self.register_buffer("standing", torch.zeros(NUMBERS) if o.await_proof else None)
-        self.looked: Tensor | None
-        self.standing: Tensor | None
         self.transition: Tensor | None
         self.temperature: Tensor | None
         self.shares: Tensor | None
@@ -141,15 +132,9 @@ class Pencil(Method):
         # A network that learns its own opinions would take its mistakes for noise: the first look counts, where
         # labels enough are held out for one, and elsewhere the mean of all looks so far.
         # Going back may have made it forget them.
-        look = 1.0 if self._knows_nothing() else 1 / (view.phase_epoch + 1) if few else float(self._awaits())
+        look = 1.0 if self._knows_nothing() else 1 / (view.phase_epoch + 1) if few else 0.0
         if look:
-            found_CC = fit_transition(held_out, trained_on).to(self.transition)
-            if self.standing is None or self.looked is None:
-                self.transition.lerp_(found_CC, look)
-            else:
-                self.looked.lerp_(found_CC, look)
-                self.standing.lerp_(fit_standing(held_out, trained_on).to(self.standing), look)
-                self._judge(view, self.standing, self.looked)
+            self.transition.lerp_(fit_transition(held_out, trained_on).to(self.transition), look)
         self.temperature.copy_(fit_temperature(held_out, self.transition))
         if self.shares is not None and self.bias is not None:
             if look:
@@ -157,22 +142,6 @@ class Pencil(Method):
                 found_C = fit_shares(held_out, trained_on, self.temperature, given_C)
                 self.shares.lerp_(found_C.to(self.shares), look)
             self.bias.copy_(fit_bias(held_out, trained_on, self.temperature, self.shares))
-
-    def _judge(self, view: TrainingView, standing: Tensor, looked_CC: Tensor) -> None:
-        """Take all labels for right until the network is shown to know better; from then on believe what it shows."""
-        assert self.transition is not None
-        first, awaited = self._knows_nothing(), self._awaits()
-        # Once labels move, the network learns its own opinions, and this no longer says what it knows.
-        awaits = (first or awaited) and may_only_doubt(standing)
-        self.transition.copy_(torch.eye(self.num_classes) if awaits else looked_CC)
-        if awaits and not awaited:
-            agrees, _, surest, *_ = (100 * standing).tolist()
-            view.note(
-                f"labels stay as given for now: the network agrees with {agrees:.0f}% of labels it did not learn, and"
-                f" with {surest:.0f}% where it is surest, which does not tell their mistakes from its own."
-            )
-        elif awaited and not awaits:
-            view.note("labels move from here on: the network is shown to tell their mistakes from its own.")
 
     def loss(self, batch: Batch) -> Terms:
         """The loss of each phase, times c: KL + a·L_o + β·H; the network's share is divided by c again."""
@@ -204,7 +173,7 @@ class Pencil(Method):
         return (belief_BC.softmax(-1) + right_B1 * given_BC) / (1 + right_B1)
 
     def last_word(self, label_BC: Tensor, prediction_BC: Tensor) -> Tensor:
-        return (label_BC + prediction_BC) / 2 if self.options.settle and not self._awaits() else label_BC
+        return (label_BC + prediction_BC) / 2 if self.options.settle else label_BC
 
     def _classification(self, batch: Batch, clean_B: Tensor | None) -> Tensor:
         """Without a teacher one loss moves network and labels; with one this is the network's alone."""
@@ -238,12 +207,6 @@ class Pencil(Method):
     def _knows_nothing(self) -> bool:
         assert self.transition is not None
         return bool((self.transition == self.transition[0, 0]).all())
-
-    def _awaits(self) -> bool:
-        """Say whether labels are left as given, all taken for right."""
-        return (
-            self.standing is not None and self.transition is not None and bool((self.transition.diagonal() == 1).all())
-        )
 
     def _clean(self, batch: Batch, teacher_BC: Tensor) -> Tensor:
         assert self.transition is not None

@@ -107,8 +107,7 @@ def _other(method: str, names: tuple[str, ...], epochs: int, rate: float) -> dic
 
 def _anchoring(classes: int) -> dict[str, Any]:
     known = classes <= MOST_CLASSES
-    told = {name: known for name in ("by_clean_probability", "by_class_shares", "await_proof", "settle")}
-    return {"anchor": 2.0 if known else 0.5, **told}
+    return {"anchor": 2.0 if known else 0.5, "by_clean_probability": known, "by_class_shares": known, "settle": known}
 
 
 def _may_distort(facts: Facts) -> bool:
