@@ -110,4 +110,5 @@ def test_a_convolution_with_what_stands_around_it(
 def test_other_sizes_and_machines_are_left_to_others() -> None:
     kernel = torch.zeros(CHANNELS, CHANNELS, 3, 3, dtype=torch.bfloat16)
     assert not _cuda.convolves(_images(1, 32, 32), kernel)  # not on a GPU
-    assert not _cuda.convolves(_images(1, 32, 28), kernel)
+    sizes = [(32, 32), (8, 8), (16, 64), (64, 32), (32, 28), (12, 16), (24, 8), (24, 32), (1, 8)]
+    assert [_cuda.divides(*size) for size in sizes] == [True, True, True, True, False, False, False, False, True]

@@ -35,8 +35,15 @@ def available() -> bool:
 def convolves(image: Tensor, kernel: Tensor) -> bool:
     """Say whether a convolution of this image with these weights, either way round, is taken here."""
     height, width = image.shape[2:]
-    known = width in WIDTHS and set(kernel.shape[:2]) == {CHANNELS} and image.dtype == torch.bfloat16
-    return known and image.is_cuda and not height % conv_sizes(height, width)["LINES"] and available()
+    known = set(kernel.shape[:2]) == {CHANNELS} and image.dtype == torch.bfloat16 and image.is_cuda
+    return known and divides(height, width) and available()
+
+
+def divides(height: int, width: int) -> bool:
+    """Say whether programs of whole lines, or of whole images, cover such images."""
+    sizes = conv_sizes(height, width)
+    rows = sizes["IMAGES"] * sizes["LINES"] * width
+    return width in WIDTHS and rows == ROWS and not height % sizes["LINES"]
 
 
 def source() -> str:
