@@ -159,26 +159,26 @@ static void launch(int across, int down, int deep, int threads, std::function<vo
     count_of_threads = threads;
     body = program;
     for (int place = 0; place < across * down * deep; place++) {
-            blockIdx = {place % across, place / across % down, place / across / down};
-            memset(shared, 0xff, sizeof shared);
-            fibres.assign(threads, Fibre());
-            warp_barriers.assign(threads / 32, Barrier());
-            block_barrier = Barrier();
-            for (Fibre& fibre : fibres) {
-                getcontext(&fibre.context);
-                fibre.context.uc_stack.ss_sp = fibre.stack.data();
-                fibre.context.uc_stack.ss_size = fibre.stack.size();
-                fibre.context.uc_link = &outside;
-                makecontext(&fibre.context, enter, 0);
-            }
-            for (int left = threads; left;) {
-                left = 0;
-                for (current = 0; current < threads; current++) {
-                    if (fibres[current].done) continue;
-                    threadIdx.x = current;
-                    swapcontext(&outside, &fibres[current].context);
-                    left += !fibres[current].done;
-                }
+        blockIdx = {place % across, place / across % down, place / across / down};
+        memset(shared, 0xff, sizeof shared);
+        fibres.assign(threads, Fibre());
+        warp_barriers.assign(threads / 32, Barrier());
+        block_barrier = Barrier();
+        for (Fibre& fibre : fibres) {
+            getcontext(&fibre.context);
+            fibre.context.uc_stack.ss_sp = fibre.stack.data();
+            fibre.context.uc_stack.ss_size = fibre.stack.size();
+            fibre.context.uc_link = &outside;
+            makecontext(&fibre.context, enter, 0);
+        }
+        for (int left = threads; left;) {
+            left = 0;
+            for (current = 0; current < threads; current++) {
+                if (fibres[current].done) continue;
+                threadIdx.x = current;
+                swapcontext(&outside, &fibres[current].context);
+                left += !fibres[current].done;
             }
         }
+    }
 }

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="no C++ comp
 CHANNELS = 32
 EMULATOR = Path(__file__).parent / "emulated.hpp"
 CALL = """
-extern "C" int shared_bytes() { return max(IMAGE_BYTES + min(RING, 9) * TAP_BYTES, ROWS * RESULT_PITCH * 4); }
+extern "C" int shared_bytes() { return max(IMAGE_BYTES + RING * TAP_BYTES, ROWS * RESULT_PITCH * 4); }
 extern "C" void run(int programs, const u16* image, const u16* kernel, u16* out, float* partial, const u16* extra,
                     const float* moments, const float* weight, const float* bias, u16* active, float* running_mean,
                     float* running_var, long long* batches, int batch, double momentum, double eps) {

@@ -73,7 +73,7 @@ def conv_shared(sizes: Sizes) -> int:
     image = sizes["IMAGES"] * (sizes["LINES"] + 2) * (sizes["WIDTH"] + 2) * (inside * 2 + 16)
     tap = inside * (part * 2 + 16) if turned else part * (inside * 2 + 16)
     result = sizes["IMAGES"] * sizes["LINES"] * sizes["WIDTH"] * (part + 4) * 4
-    return max(image + min(sizes["RING"], 9) * tap, result)
+    return max(image + sizes["RING"] * tap, result)
 
 
 @functools.cache

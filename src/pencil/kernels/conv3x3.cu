@@ -28,11 +28,11 @@ constexpr int IN_CHUNKS = INSIDE / 8, OUT_CHUNKS = PART / 8;  // Eight channels,
 constexpr int INNER = IMAGES * DOWN * WIDTH;                 // Pixels under its lines, without the columns beside.
 constexpr int IN_STEP = THREADS / IN_CHUNKS, OUT_STEP = THREADS / OUT_CHUNKS;
 constexpr int AT_ONCE = 4;  // Reads of a thread under way.
-constexpr int TAPS_UNROLLED = RING > 9 ? 3 : 1;
 
 static_assert(ROWS == WARPS_M * MT * 16 && PART == WARPS_N * NT * 8, "the warps must cover what a program writes");
 static_assert(THREADS % IN_CHUNKS == 0 && THREADS % OUT_CHUNKS == 0, "a thread keeps its channels");
 static_assert(IMAGES == 1 || LINES == HEIGHT, "several images are taken whole");
+static_assert(RING >= 2 && RING <= 9, "the ring holds some of the nine taps");
 static_assert(HEIGHT % LINES == 0 && NT % 2 == 0 && OUT_CHUNKS <= 32, "tiles must divide");
 
 #ifndef EMULATED
@@ -175,7 +175,7 @@ conv3x3(const u16* image, const u16* kernel, u16* out, float* partial, const u16
     }
 #pragma unroll
     for (int tap = 0; tap < RING - 1; tap++) {
-        if (tap < 9) fetch_tap(tap, taps_at + tap * TAP_BYTES, kernel, first);
+        fetch_tap(tap, taps_at + tap * TAP_BYTES, kernel, first);
         commit();
     }
     if (NORM) {
@@ -234,19 +234,13 @@ conv3x3(const u16* image, const u16* kernel, u16* out, float* partial, const u16
 #pragma unroll
             for (int i = 0; i < 4; i++) total[m][n][i] = 0.0f;
 
-    if (RING > 9) {  // All taps are there at once.
-        wait_but<0>();
-        __syncthreads();
-    }
-#pragma unroll TAPS_UNROLLED
+#pragma unroll 1
     for (int tap = 0; tap < 9; tap++) {
-        if (RING <= 9) {
-            wait_but<RING - 2>();
-            __syncthreads();
-            const int next = tap + RING - 1;
-            if (next < 9) fetch_tap(next, taps_at + next % RING * TAP_BYTES, kernel, first);
-            commit();
-        }
+        wait_but<RING - 2>();
+        __syncthreads();
+        const int next = tap + RING - 1;
+        if (next < 9) fetch_tap(next, taps_at + next % RING * TAP_BYTES, kernel, first);
+        commit();
         const u32 weights = taps_at + tap % RING * TAP_BYTES + tap_lane;
         const u32 shift = (tap / 3 * ACROSS + tap % 3) * PIXEL;
 #pragma unroll
