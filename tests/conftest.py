@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import torch
 
-from .warm import WarmProcess
+from .warm import WarmProcess, start_warm
 
 # Triton decides at its first import whether kernels are interpreted, so before any test imports it.
 if not torch.cuda.is_available():
@@ -52,11 +52,13 @@ def warm_runs(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def warm(place: Path) -> Callable[..., WarmProcess]:
     """Start a command as a process of its own that has its libraries already."""
+    return lambda *arguments, **environment: start_warm("-m", "pencil", *arguments, **environment)
 
-    def start(*arguments: object, **environment: str) -> WarmProcess:
-        return WarmProcess([sys.executable, "-m", "pencil", *map(str, arguments)], env=os.environ | environment)
 
-    return start
+@pytest.fixture
+def warm_file(place: Path) -> Callable[..., WarmProcess]:
+    """Start a file as such a process."""
+    return start_warm
 
 
 @pytest.fixture(scope="module")

@@ -1,33 +1,76 @@
-"""Commands of pencil in processes of their own that start at once: forked from one that has loaded the libraries."""
+"""Python programs in processes of their own that start at once: forked from one that has loaded the libraries."""
 
 import multiprocessing
 import os
 import signal
+import socket
 import subprocess
+import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 LIBRARIES = (
     "matplotlib.backends.backend_agg", "matplotlib.backends.backend_svg", "matplotlib.figure", "pandas", "pencil.cli",
     "pencil.report", "pencil.run.fit", "sklearn.datasets", "sklearn.metrics", "torch._dynamo",
 )  # fmt: skip
-COMMAND = """
-import os, sys
-from pencil.cli import main
+LAUNCH = ("--nproc-per-node", "2")
+"""What torch's launcher is told to start a pair."""
+PROGRAM = """
+import os, runpy, subprocess, sys, traceback
+
+
+def start(arguments):
+    if arguments[0] == "-m":
+        sys.argv = arguments[1:]
+        runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)
+    else:
+        sys.argv = arguments
+        sys.path.insert(0, os.path.dirname(arguments[0]))
+        runpy.run_path(arguments[0], run_name="__main__")
+
+
+def run(command, **how):
+    # What a program starts itself has the libraries too.
+    if command[1:3] != ["-m", "pencil"] or how != {"check": True}:
+        return started(command, **how)
+    sys.stdout.flush()
+    child = os.fork()
+    if child == 0:
+        code = 0
+        try:
+            start(command[1:])
+        except SystemExit as end:
+            code = end.code or 0
+        except BaseException:
+            traceback.print_exc()
+            code = 1
+        sys.stdout.flush()
+        os._exit(code)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    if code:
+        raise subprocess.CalledProcessError(code, command)
+
+
 os.chdir(place)
 os.environ.clear()
 os.environ.update(environment)
-for number, path in enumerate(streams, start=1):
-    os.dup2(os.open(path, os.O_WRONLY | os.O_APPEND), number)
-sys.argv = ["pencil", *arguments]
-main()
+for number, stream in streams.items():
+    file = os.open(stream, os.O_WRONLY | os.O_APPEND) if isinstance(stream, str) else stream.fileno()
+    os.dup2(file, number)
+if 0 in streams:
+    sys.stdin = open(0)
+started, subprocess.run = subprocess.run, run
+start(arguments)
 """
 
 
 class WarmProcess:
-    """What tests and the queue of runs use of `subprocess.Popen`, for commands `python -m pencil ...`."""
+    """What tests and what they test use of `subprocess.Popen`, for commands `python -m module ...` or `python file`.
+
+    Where it is told something by a pipe, it answers by one; else what it says lies in files until it has ended.
+    """
 
     def __init__(
         self,
@@ -37,18 +80,31 @@ class WarmProcess:
         stderr: int | IO[bytes] = subprocess.PIPE,
         stdin: int | None = None,
         env: Mapping[str, str] | None = None,
+        text: bool = True,
     ) -> None:
-        assert list(command[1:3]) == ["-m", "pencil"]
+        assert command[0] == sys.executable and text
         self._said = tempfile.TemporaryDirectory(prefix="pencil-")
-        self._streams = [self._path_of(stream, name) for stream, name in ((stdout, "out"), (stderr, "err"))]
-        given = {
-            "arguments": list(command[3:]), "place": os.getcwd(), "environment": dict(env or os.environ),
-            "streams": self._streams,
-        }  # fmt: skip
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload([*LIBRARIES])
-        self._process = context.Process(target=exec, args=(COMMAND, given), daemon=True)
+        streams: dict[int, Any] = {2: self._path_of(stderr, "err")}
+        self.stdin: IO[str] | None = None
+        self.stdout: IO[str] | None = None
+        if stdin == subprocess.PIPE:
+            (streams[0], self._told), (self._heard, streams[1]) = context.Pipe(duplex=False), context.Pipe(duplex=False)
+            self.stdin = os.fdopen(self._told.fileno(), "w", closefd=False)
+            self.stdout = os.fdopen(self._heard.fileno(), closefd=False)
+        else:
+            streams[1] = self._path_of(stdout, "out")
+        self._streams = [stream for _, stream in sorted(streams.items()) if isinstance(stream, str)]
+        given = {
+            "arguments": list(command[1:]), "place": os.getcwd(), "environment": dict(env or os.environ),
+            "streams": streams, "__name__": "warm",
+        }  # fmt: skip
+        self._process = context.Process(target=exec, args=(PROGRAM, given), daemon=True)
         self._process.start()
+        for stream in streams.values():
+            if not isinstance(stream, str):
+                stream.close()
 
     @property
     def pid(self) -> int:
@@ -87,3 +143,24 @@ class WarmProcess:
         path = Path(self._said.name, name)
         path.touch()
         return str(path)
+
+
+def start_warm(*arguments: object, **environment: str) -> WarmProcess:
+    """Start `python` with these arguments, here, with what is added to the environment."""
+    return WarmProcess([sys.executable, *map(str, arguments)], env=os.environ | environment)
+
+
+def warm_pair(start: Callable[..., WarmProcess], *arguments: object) -> tuple[str, str]:
+    """Run two processes as torch's launcher would start them to their end; return what both of them said."""
+    told = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": free_port(), "TORCHELASTIC_RUN_ID": "pair"}
+    pair = [start(*arguments, RANK=rank, LOCAL_RANK=rank, **told) for rank in ("0", "1")]
+    out, err = map("".join, zip(*(process.communicate(timeout=200) for process in pair), strict=True))
+    assert [process.returncode for process in pair] == [0, 0], err
+    return out, err
+
+
+def free_port() -> str:
+    """Return a port that nobody listens on."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return str(listener.getsockname()[1])

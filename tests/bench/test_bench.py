@@ -2,9 +2,11 @@
 
 import json
 import re
+import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,10 +19,15 @@ from pencil.bench.suite import take_turns
 from pencil.cli import run
 from pencil.engine import EpochRecord
 
+from ..warm import WarmProcess
+
 QUICK = ("bench", "--backbone", "mlp", "--device", "cpu", "--batch-size", "16", "--seconds", "0.1")
 
 
-def test_figures_are_shown_and_recorded(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_figures_are_shown_and_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("pencil.bench.packed.subprocess", SimpleNamespace(Popen=WarmProcess, PIPE=subprocess.PIPE))
     record = tmp_path / "bench" / "mlp.json"
     assert run([*QUICK, "--parallel", "2", "--record", str(record), "--json"]) == 0
     out, told = capsys.readouterr()

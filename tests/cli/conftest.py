@@ -2,8 +2,6 @@
 
 import contextlib
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,17 +45,6 @@ def pencil(place: Path, capsys: pytest.CaptureFixture[str]) -> Command:
         return Ended(code, captured.out, captured.err)
 
     return command
-
-
-@pytest.fixture
-def process(place: Path) -> Callable[..., "subprocess.Popen[str]"]:
-    """Start a command as a process of its own."""
-
-    def start(*arguments: object) -> "subprocess.Popen[str]":
-        command = [sys.executable, "-m", "pencil", *(str(argument) for argument in arguments)]
-        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-    return start
 
 
 @pytest.fixture

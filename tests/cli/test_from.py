@@ -2,7 +2,6 @@
 
 import json
 import signal
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import pytest
 
 from pencil.results.decisions import Decisions
 
+from ..warm import WarmProcess
 from .conftest import QUICK, Command, listing, write_rows
 from .test_resume import _wait_for_epoch
 
@@ -100,11 +100,11 @@ def test_bad_input_is_one_line(pencil: Command, parent: dict[str, int], argument
 
 @pytest.mark.slow
 def test_after_ctrl_c_it_goes_on_without_its_parent(
-    pencil: Command, process: Callable[..., "subprocess.Popen[str]"], parent: dict[str, int]
+    pencil: Command, warm: Callable[..., WarmProcess], parent: dict[str, int]
 ) -> None:
     how = ("--from", "run", "--epochs", "0,40,4", "--set", "optimizer.batch_size=16")
     assert pencil("train", *how, "--out", "whole").code == 0
-    child = process("train", *how, "--out", "broken")
+    child = warm("train", *how, "--out", "broken")
     _wait_for_epoch("broken", 3, child)
     child.send_signal(signal.SIGINT)
     _, err = child.communicate(timeout=100)

@@ -14,6 +14,7 @@ import pytest
 from pencil.results.checkpoint_store import CheckpointStore
 from pencil.results.read import read_run
 
+from ..warm import LAUNCH, WarmProcess, free_port, warm_pair
 from .conftest import Command
 
 # Rates low enough that rounding does not grow: what is left of it then shows in the last digits only.
@@ -24,38 +25,21 @@ GENTLE = (
 )  # fmt: skip
 
 
-Process = Callable[..., "subprocess.Popen[str]"]
+Process = Callable[..., WarmProcess]
 
 
 def _launched(*arguments: object) -> "subprocess.Popen[str]":
-    launch = (sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", _free_port())
+    launch = (sys.executable, "-m", "torch.distributed.run", *LAUNCH, "--master-port", free_port())
     return subprocess.Popen(
         [*launch, "-m", "pencil", *map(str, arguments)],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"},
     )  # fmt: skip
 
 
-def _pair(start: Process, *arguments: object) -> tuple[str, str]:
-    """Run two processes as torch's launcher would start them to their end; return what both of them said."""
-    told = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": _free_port(), "TORCHELASTIC_RUN_ID": "pair"}
-    pair = [start(*arguments, RANK=rank, LOCAL_RANK=rank, **told) for rank in ("0", "1")]
-    out, err = map("".join, zip(*(process.communicate(timeout=200) for process in pair), strict=True))
-    assert [process.returncode for process in pair] == [0, 0], err
-    return out, err
-
-
-def _free_port() -> str:
-    import socket
-
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return str(listener.getsockname()[1])
-
-
 @pytest.mark.slow
 def test_two_processes_end_with_the_labels_and_the_table_of_one(pencil: Command, warm: Process, place: Path) -> None:
     assert pencil(*GENTLE, "--out", "one").code == 0
-    out, _ = _pair(warm, *GENTLE, "--out", "two")
+    out, _ = warm_pair(warm, *GENTLE, "--out", "two")
     assert out.count("run folder") == 1, "only the leading process speaks"
 
     one, two = read_run("one"), read_run("two")
@@ -71,8 +55,8 @@ def test_two_processes_end_with_the_labels_and_the_table_of_one(pencil: Command,
 
 
 @pytest.mark.slow
-def test_a_dead_partner_is_noticed_and_the_pair_resumes(place: Path) -> None:
-    pair = _launched(*GENTLE, "--epochs", "14,3,1", "--set", "hardware.checkpoint_seconds=0", "--out", "run")
+def test_a_dead_partner_is_noticed_and_the_pair_resumes(warm: Process, place: Path) -> None:
+    pair = _launched(*GENTLE, "--epochs", "5,2,1", "--set", "hardware.checkpoint_seconds=0", "--out", "run")
     _wait_for(Path("run/history.jsonl"))
     children = Path(f"/proc/{pair.pid}/task/{pair.pid}/children")
     if not children.exists():
@@ -82,10 +66,8 @@ def test_a_dead_partner_is_noticed_and_the_pair_resumes(place: Path) -> None:
     assert pair.returncode != 0
     assert Path("run/result.json").exists() is False
 
-    again = _launched("train", "--resume", "--out", "run")
-    _, err = again.communicate(timeout=200)
-    assert again.returncode == 0, err
-    assert len(read_run("run").history) == 18
+    warm_pair(warm, "train", "--resume", "--out", "run")
+    assert len(read_run("run").history) == 8
 
 
 def _wait_for(path: Path) -> None:

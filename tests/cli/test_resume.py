@@ -2,20 +2,20 @@
 
 import random
 import signal
-import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from ..warm import WarmProcess
 from .conftest import QUICK, Command, listing, write_rows
 
 LONG = (
     "--epochs", "8,16,8", "--backbone", "mlp", "--noise", "symmetric:0.3", "--set", "optimizer.batch_size=16",
     "--set", "hardware.threads=1", "--set", "hardware.checkpoint_seconds=0",
 )  # fmt: skip
-Process = Callable[..., "subprocess.Popen[str]"]
+Process = Callable[..., WarmProcess]
 
 
 @pytest.mark.slow
@@ -94,7 +94,7 @@ def test_other_data_is_refused(pencil: Command, quick_run: Path, rows: Path) -> 
     assert "data has changed" in ended.line
 
 
-def _wait_for_epoch(run: str, epoch: int, child: "subprocess.Popen[str]") -> None:
+def _wait_for_epoch(run: str, epoch: int, child: WarmProcess) -> None:
     history, end = Path(run, "history.jsonl"), time.monotonic() + 100
     while not history.exists() or history.read_bytes().count(b"\n") < epoch:
         assert child.poll() is None, child.communicate()

@@ -14,6 +14,8 @@ import torch
 
 from pencil.cli import run
 
+from ..warm import LAUNCH, start_warm, warm_pair
+
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 README = ROOT / "README.md"
@@ -80,8 +82,12 @@ def _commands(text: str) -> list[str]:
 
 def _follow(command: str, where: str) -> None:
     """Run a command as the reader would; pencil in this process, where its libraries are loaded already."""
-    words = shlex.split(command, comments=True)
-    if words[:2] == ["pencil", "review"]:
+    words = shlex.split(command.replace("\\\n", " "), comments=True)
+    if words[0] == "torchrun":
+        # The launcher itself is run with these words where a partner is killed, in cli/test_processes.py.
+        assert tuple(words[1:5]) == (*LAUNCH, "-m", "pencil"), where
+        warm_pair(start_warm, *words[3:])
+    elif words[:2] == ["pencil", "review"]:
         _bash(REVIEW, where, *words[1:])
     elif words[0] == "pencil" and "\n" not in command:
         _pencil(words[1:], where)

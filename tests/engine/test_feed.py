@@ -1,5 +1,6 @@
 """Inputs held or streamed: the same training to the bit; the network sees the images that seed and epoch prescribe."""
 
+import multiprocessing
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,9 @@ def test_streaming_equals_resident_to_the_bit(
         engine_of(data, pencil(), PHASES, networks["forgetful"], streaming=streaming, workers=workers * streaming)
         for streaming in (False, True)
     ]
+    before = set(multiprocessing.active_children())
     histories = [train(engine).records for engine in engines]
+    assert set(multiprocessing.active_children()) <= before, "workers outlive the training"
     resident, streamed = (engine.state.export() for engine in engines)
     assert histories[0] == histories[1]
     assert resident.keys() == streamed.keys()

@@ -1,10 +1,8 @@
 """PencilCallback with Lightning's own Trainer: phases, checkpoints, a kill, two processes."""
 
 import importlib.util
-import os
 import signal
-import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +14,8 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from pencil import PencilCallback, PencilError
 from pencil.integrations.lightning import WithIndex
+
+from ..warm import WarmProcess, warm_pair
 
 SCRIPT = Path(__file__).with_name("lightning_training.py")
 _spec = importlib.util.spec_from_file_location(SCRIPT.stem, SCRIPT)
@@ -50,13 +50,6 @@ def fit(module: LightningModule, callback: PencilCallback, folder: Path, **more:
     quiet = {"logger": False, "enable_checkpointing": False, "enable_progress_bar": False}
     settings = {"max_epochs": callback.num_epochs, **quiet, "enable_model_summary": False} | more
     Trainer(callbacks=[callback], accelerator="cpu", default_root_dir=folder, **settings).fit(module, loader, loader)
-
-
-def process(*arguments: Any) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    return subprocess.run(
-        [sys.executable, str(SCRIPT), *map(str, arguments)], env=environment, capture_output=True, text=True
-    )
 
 
 def learned(folder: Path, rank: int = 0) -> dict[str, Tensor]:
@@ -95,9 +88,11 @@ def test_labels_are_learned(whole: dict[str, Tensor]) -> None:
 
 
 @pytest.mark.slow
-def test_a_killed_training_goes_on_to_the_same_bits(whole: dict[str, Tensor], tmp_path: Path) -> None:
+def test_a_killed_training_goes_on_to_the_same_bits(
+    whole: dict[str, Tensor], tmp_path: Path, warm_file: Callable[..., WarmProcess]
+) -> None:
     # Twenty steps: in the fourth of six epochs, while labels are learned.
-    assert process(tmp_path, "--kill", 20).returncode == -signal.SIGKILL
+    assert warm_file(SCRIPT, tmp_path, "--kill", 20).wait() == -signal.SIGKILL
     saved = torch.load(tmp_path / "last.ckpt", weights_only=True)
     assert saved["epoch"] == 2
     assert not torch.equal(saved["callbacks"]["PencilCallback"]["label_logits"], whole["label_logits"])
@@ -107,9 +102,10 @@ def test_a_killed_training_goes_on_to_the_same_bits(whole: dict[str, Tensor], tm
 
 
 @pytest.mark.slow
-def test_two_processes_learn_what_one_learns(whole: dict[str, Tensor], tmp_path: Path) -> None:
-    done = process(tmp_path, "--devices", 2)
-    assert done.returncode == 0, done.stderr
+def test_two_processes_learn_what_one_learns(
+    whole: dict[str, Tensor], tmp_path: Path, warm_file: Callable[..., WarmProcess]
+) -> None:
+    warm_pair(warm_file, SCRIPT, tmp_path, "--devices", 2)
     first, second = learned(tmp_path, 0), learned(tmp_path, 1)
     assert [name for name in first if not torch.equal(first[name], second[name])] == []
     for name in whole:

@@ -70,6 +70,7 @@ def test_a_finished_run_without_a_record_gets_one(pencil: Command, place: Path) 
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("warm_runs")
 def test_a_failed_run_leaves_its_cell_missing(pencil: Command, place: Path) -> None:
     chosen = ("--cells", "symmetric-10", "--methods", "pencil", "--epochs", 3, "--out", "out")
     code, out, err = pencil(

@@ -1,10 +1,7 @@
 """A person with a keyboard: train, review, undo, close, apply; and names that would like to be HTML."""
 
 import csv
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +11,7 @@ import pytest
 from pencil.results.decisions import read_standing
 from pencil.results.read import read_run
 
-from .conftest import SOURCE_TREE, serving
+from .conftest import serving
 from .test_attacks import HOSTILE, IDS
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed; pip install playwright")
@@ -38,12 +35,6 @@ def opened(browser: Any, address: str, troubles: list[str]) -> Any:
     page.goto(address)
     page.wait_for_selector(".card")
     return page
-
-
-def pencil(*arguments: object, place: Path) -> None:
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(SOURCE_TREE), *sys.path])}
-    command = [sys.executable, "-m", "pencil", *(str(argument) for argument in arguments)]
-    subprocess.run(command, cwd=place, env=environment, check=True, capture_output=True)
 
 
 def shows(page: Any, place: str, text: "str | re.Pattern[str]") -> None:
@@ -101,7 +92,7 @@ def test_train_review_undo_close_apply_and_go_on(
         items[4]["id"]: items[4]["corrected"],
     }  # fmt: skip
     assert read_standing(run / "decisions.sqlite").labels() == wanted
-    pencil("labels", "run", "--apply", "--out", "final.csv", place=place)
+    assert warm("labels", "run", "--apply", "--out", "final.csv").wait() == 0
     final = {row["id"]: row for row in csv.DictReader((place / "final.csv").open())}
     assert {name for name, row in final.items() if row["source"] == "reviewed"} == set(wanted)
     assert all(int(final[name]["final"]) == label for name, label in wanted.items())

@@ -93,7 +93,8 @@ def test_no_runs_at_a_time_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_terminated_sweep_saves_its_runs_and_goes_on(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("warm_runs")
+def test_a_terminated_sweep_saves_its_runs_and_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "sweep.toml"
     text = FILE.format(out=tmp_path / "runs").split("[runs.one]")[0].replace("epochs = 1,", "epochs = 25,", 1)
     file.write_text(text + "[runs.long]\nseed = 1\n")
@@ -108,7 +109,7 @@ def test_a_terminated_sweep_saves_its_runs_and_goes_on(tmp_path: Path) -> None:
     parent.communicate(timeout=60)
     assert parent.returncode != 0
     assert state_of(tmp_path / "runs/long") == "stopped"
-    again = subprocess.run(command, env=_environment(), capture_output=True, text=True, timeout=200, check=False)
-    assert again.returncode == 0, again.stderr
-    assert "long: going on" in again.stderr
+    code, told = run(["sweep", str(file)]), capsys.readouterr().err
+    assert code == 0, told
+    assert "long: going on" in told
     assert state_of(tmp_path / "runs/long") == "finished"

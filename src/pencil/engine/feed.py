@@ -54,6 +54,7 @@ class StreamingFeed:
         # One buffer that never moves: a captured step reads it wherever it was when captured.
         self.buffer = torch.zeros(batch_size, *example.shape[1:], dtype=example.dtype, device=device)
         self.coming: Iterator[Tensor] = iter(())
+        self.left = 0
 
     def start_epoch(self, batches: Sequence[Tensor]) -> None:
         loader = DataLoader(
@@ -64,11 +65,14 @@ class StreamingFeed:
             # A generator of its own: the loader's seed must not be drawn from the network's random numbers.
             generator=torch.Generator(),
         )
-        self.coming = iter(loader)
+        self.coming, self.left = iter(loader), len(batches)
 
     def stage(self) -> None:
         batch = next(self.coming)
         self.buffer[: len(batch)].copy_(batch, non_blocking=True)
+        self.left -= 1
+        if not self.left:
+            self.coming = iter(())  # Its workers end with it; the garbage collector would wait for each of them.
 
     def raw(self, index_B: Tensor) -> Tensor:
         return self.buffer[: len(index_B)]
