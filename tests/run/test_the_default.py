@@ -1,6 +1,15 @@
 """The default, whole, does what it is for: whatever it is taught to be careful about, it corrects labels."""
 
+import html
+from pathlib import Path
+
+import numpy as np
+import pyarrow.compute as pc
+
 import pencil
+from pencil.report import make_report
+from pencil.results.read import read_run
+from pencil.results.summary import in_words
 
 
 def test_most_wrong_labels_of_the_demo_are_corrected() -> None:
@@ -11,3 +20,19 @@ def test_most_wrong_labels_of_the_demo_are_corrected() -> None:
     assert labels["given"] < 67
     assert labels["corrected"] > 95
     assert test["last"] > 95
+    assert "caution" not in result.summary
+
+
+def test_a_network_that_cannot_know_says_so(tmp_path: Path) -> None:
+    from sklearn.datasets import load_digits
+
+    x, y = load_digits(return_X_y=True)
+    blurred = (x + np.random.default_rng(0).normal(0, 16, x.shape)).astype(np.float32)
+    result = pencil.fit(blurred, y, seed=0, device="cpu", epochs=(6, 8, 1), out=tmp_path / "run")
+    assert result.history[-1]["held_out_accuracy"] < 50 and result.summary["num_changed"]
+    rows = result.labels.filter(pc.equal(result.labels["split"], "train"))
+    changed = pc.sum(pc.not_equal(rows["given"], rows["corrected"])).as_py()
+    assert changed == result.history[-1]["relabelled"], "it has no say in what labels end as"
+    words = result.summary["caution"]
+    assert ("careful", words) in in_words(result.summary)
+    assert words in html.unescape(make_report(read_run(tmp_path / "run")).html)

@@ -54,7 +54,8 @@ def lead(material: Material) -> str:
 
 def warnings(material: Material) -> list[str]:
     """Say what a person should know before believing the rest, in the words of the run's log."""
-    return [line_of(name) for name in material.lost]
+    caution = material.result.get("caution")
+    return [line_of(name) for name in material.lost] + ([caution] if caution else [])
 
 
 def percent(value: float | None, digits: int = 1) -> str:

@@ -9,7 +9,8 @@ from pencil.report.material import Material
 def settling(material: Material) -> str:
     """Say what became of the labels after the last epoch; nothing where they stayed as they were learned."""
     options = material.settings.get("options")
-    if not isinstance(options, Mapping) or options.get("settle") is not True:
+    # A network that may know too little has no say.
+    if not isinstance(options, Mapping) or options.get("settle") is not True or material.result.get("caution"):
         return ""
     learned, ended = _correct(material) or _changed(material) or ("", "")
     return (

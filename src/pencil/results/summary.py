@@ -39,6 +39,8 @@ class Summary:
     """Percent: `given` and `corrected`, where clean labels are known."""
     detection: Mapping[str, float] | None = None
     """How well low quality finds wrong labels: `auprc` and `auroc` (0 to 1), and `f1` of the decisions in percent."""
+    caution: str | None = None
+    """What to beware of before corrected labels are used."""
 
     def fields(self, extra: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Return the fields of result.json, rounded, with what else a caller adds."""
@@ -64,6 +66,7 @@ def read_summary(path: Path) -> dict[str, Any]:
         **dict.fromkeys(("seed", "num_examples", "num_classes", "num_changed", "num_suspect"), (int,)),
         **dict.fromkeys(("estimated_noise_rate", "seconds", "images_per_second"), (int, float)),
         "environment": (dict,),
+        **({"caution": (str,)} if "caution" in fields else {}),
     }
     if wrong := [name for name, kind in kinds.items() if not isinstance(fields.get(name), kind)]:
         raise damaged(path, f"its {wrong[0]} is missing, or of the wrong kind")
@@ -87,6 +90,8 @@ def in_words(result: Mapping[str, Any]) -> list[tuple[str, str]]:
     rows.append(("suspects", f"{result['num_suspect']:,} to look at"))
     rows.append(("estimated noise", percent(result["estimated_noise_rate"])))
     rows.append(("time", f"{result['seconds']:.0f} s, {result['images_per_second']:,.0f} images/s"))
+    if caution := result.get("caution"):
+        rows.append(("careful", caution))
     return rows
 
 

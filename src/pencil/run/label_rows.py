@@ -45,10 +45,13 @@ class Believed:
     """[N, K] those classes; [N, 0] where all are there."""
 
 
-def label_rows(engine: Engine, plan: Plan) -> tuple[pa.Table, Believed]:
-    """Return the rows of labels.parquet, in the order of the source, and what is believed of each."""
+def label_rows(engine: Engine, plan: Plan, *, settles: bool = True) -> tuple[pa.Table, Believed]:
+    """Return the rows of labels.parquet, in the order of the source, and what is believed of each.
+
+    Where `settles` is not so, the network has no say in what labels end as.
+    """
     dataset = plan.dataset
-    sets = [(dataset.train, _trained(engine, plan), "train")]
+    sets = [(dataset.train, _trained(engine, plan, settles=settles), "train")]
     if dataset.held_out is not None:
         sets.append((dataset.held_out, _held_out(engine, plan, dataset.held_out), "held-out"))
     order = _source_order([examples for examples, _, _ in sets])
@@ -87,7 +90,7 @@ def label_rows(engine: Engine, plan: Plan) -> tuple[pa.Table, Believed]:
     return table, believed
 
 
-def _trained(engine: Engine, plan: Plan) -> Believed:
+def _trained(engine: Engine, plan: Plan, *, settles: bool) -> Believed:
     """Training examples: the learned distribution, and the network's view over label learning and at the end."""
     table, given = engine.state.table, plan.dataset.train.given
     blocks = []
@@ -99,7 +102,7 @@ def _trained(engine: Engine, plan: Plan) -> Believed:
             earlier = (table.columns["prediction_sum"][rows] / count.clamp(min=1)).where(count > 0, network)
             mean = (earlier + network) / 2
         learned = table.distributions(rows)
-        ended = engine.state.method.last_word(learned, network.to(learned))
+        ended = engine.state.method.last_word(learned, network.to(learned)) if settles else learned
         label = learned.where(table.columns["locked"][rows].unsqueeze(-1), ended)
         blocks.append(_believed(label, mean, network, given[rows], _cut(plan), learned))
     return _joined(blocks)

@@ -14,6 +14,7 @@ from pencil.results import documents, environment, labels_table, summary
 from pencil.results.arrays import write_arrays
 from pencil.results.distributions import write_distributions, write_top
 from pencil.results.folder import RunFolder
+from pencil.run.beware import beware
 from pencil.run.build import Machine
 from pencil.run.label_rows import label_rows
 from pencil.run.plan import Plan
@@ -26,7 +27,7 @@ def write_outcome(
     """Write labels, distributions, weights, what prediction needs, and last of all result.json."""
     if not machine.processes.leads:
         return
-    table, believed = label_rows(engine, plan)
+    table, believed = label_rows(engine, plan, settles=beware(plan, history) is None)
     labels_table.write_labels(folder.labels, table)
     if believed.classes.shape[1]:
         write_top(folder.label_distributions, believed.classes, believed.shares, plan.dataset.num_classes)
@@ -76,6 +77,7 @@ def summarise(
         test_accuracy=best_and_last(history),
         label_accuracy=_label_accuracy(table, clean),
         detection=_detection(table, given, clean),
+        caution=beware(plan, history),
         num_changed=int(((corrected != given) & (given >= 0)).sum()),
         num_suspect=sum(d != "keep" for d in table["decision"].to_pylist()),
         estimated_noise_rate=estimate_noise(given, corrected, dataset.num_classes).rate,

@@ -1,0 +1,23 @@
+"""Whether a network knows the examples well enough for its corrections to be taken on trust."""
+
+from pencil.chance import is_higher
+
+LEAST = 0.75
+"""How many labels a network agrees with where it did not learn them, at least, by how many it kept where it did."""
+CHANCE = 3.0
+"""Standard errors that are taken for chance: a few held-out labels say little."""
+
+
+def caution(*, agreeing: int, held_out: int, kept: int, learned: int) -> str | None:
+    """Say what to beware of, by the labels a network did not learn and those it learned; None where all is well.
+
+    Labels that are kept are those believed right. A network that knows its task agrees with about as large a share of
+    labels it has not seen; one that is right about few examples agrees with fewer, and takes its mistakes for theirs.
+    """
+    if kept == learned or not is_higher(LEAST * kept, learned, agreeing, held_out, errors=CHANCE):
+        return None
+    return (
+        f"the network agrees with {agreeing / held_out:.0%} of the labels it did not learn, where it kept"
+        f" {kept / learned:.0%} of those it learned: where it disagrees, it may well be the network that is wrong."
+        " Look at corrections before you use them, or train a stronger network (--backbone)."
+    )

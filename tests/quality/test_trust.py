@@ -1,0 +1,36 @@
+"""A network that knows little of the task is told from one that knows it, by labels it did not learn."""
+
+import re
+
+import pytest
+
+from pencil.quality.trust import caution
+
+
+@pytest.mark.parametrize(
+    ("agreeing", "held_out", "kept", "learned"),
+    [
+        (148, 300, 2241, 2700),  # half right about clean pictures, a sixth of the labels changed
+        (109, 300, 2160, 2700),  # people's labels, a weak network
+        (29, 144, 763, 1294),  # digits as rows, 80% noise, not solved
+    ],
+)
+def test_a_network_that_knows_little_is_noticed(agreeing: int, held_out: int, kept: int, learned: int) -> None:
+    words = caution(agreeing=agreeing, held_out=held_out, kept=kept, learned=learned)
+    shares = [f"{agreeing / held_out:.0%}", f"{kept / learned:.0%}"]
+    assert words and re.findall(r"\d+%", words) == shares and "--backbone" in words
+
+
+@pytest.mark.parametrize(
+    ("agreeing", "held_out", "kept", "learned"),
+    [
+        (93, 144, 852, 1294),  # digits, 40% noise, solved
+        (44, 144, 390, 1294),  # digits, 80% noise, solved
+        (4300, 5000, 40000, 45000),  # people's labels of CIFAR-10
+        (5, 14, 100, 128),  # so few that chance explains it
+        (60, 100, 900, 900),  # no label was changed: nothing to beware of
+        (0, 0, 5, 10),
+    ],
+)
+def test_one_that_knows_its_task_is_trusted(agreeing: int, held_out: int, kept: int, learned: int) -> None:
+    assert caution(agreeing=agreeing, held_out=held_out, kept=kept, learned=learned) is None
