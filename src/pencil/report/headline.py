@@ -46,8 +46,9 @@ def lead(material: Material) -> str:
             f"{remedy} to have every label examined."
         )
     kinds = count(material.decision)
+    replaced = "would be replaced" if material.result.get("caution") else "can be replaced unseen"
     return (
-        f"{found} Of {sum(kinds.values()) - kinds['keep']:,} suspects {kinds['relabel']:,} can be replaced unseen, "
+        f"{found} Of {sum(kinds.values()) - kinds['keep']:,} suspects {kinds['relabel']:,} {replaced}, "
         f"{kinds['review']:,} are for a person to look at."
     )
 
