@@ -36,4 +36,4 @@ def test_a_network_that_cannot_know_says_so(tmp_path: Path) -> None:
     words = result.summary["caution"]
     assert ("careful", words) in in_words(result.summary)
     page = html.unescape(make_report(read_run(tmp_path / "run")).html)
-    assert words in page and "unseen" not in page
+    assert words in page and "can be replaced unseen" not in page
