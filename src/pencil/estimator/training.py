@@ -19,7 +19,6 @@ from pencil.errors import PencilError
 from pencil.estimator.predictions import mean_predictions
 from pencil.estimator.progress import Lines
 from pencil.results.distributions import spread
-from pencil.run.beware import beware
 from pencil.run.budget import shared
 from pencil.run.build import build_engine, choose_machine
 from pencil.run.label_rows import label_rows
@@ -53,7 +52,7 @@ def train(dataset: Dataset, asked: Document, epochs: int | Sequence[int] | None,
         for line in (*prepared.warnings, *lines):
             progress.note(line)
         engine.train(progress)
-        table, believed = label_rows(engine, prepared, settles=beware(prepared, progress.history) is None)
+        table, believed = label_rows(engine, prepared, progress.history)
         summary = summarise(engine, prepared, machine, progress.history, table)
         pred_probs = mean_predictions(engine, prepared.dataset, table["id"].to_pylist())
     whole = believed.shares

@@ -18,6 +18,7 @@ from pencil.engine import Engine
 from pencil.quality.decide import decide_known
 from pencil.quality.score import Scores, favoured, score
 from pencil.results import labels_table
+from pencil.run.beware import beware
 from pencil.run.plan import Plan
 
 NEVER = -1
@@ -45,13 +46,11 @@ class Believed:
     """[N, K] those classes; [N, 0] where all are there."""
 
 
-def label_rows(engine: Engine, plan: Plan, *, settles: bool = True) -> tuple[pa.Table, Believed]:
-    """Return the rows of labels.parquet, in the order of the source, and what is believed of each.
-
-    Where `settles` is not so, the network has no say in what labels end as.
-    """
+def label_rows(engine: Engine, plan: Plan, history: list[dict[str, Any]]) -> tuple[pa.Table, Believed]:
+    """Return the rows of labels.parquet, in the order of the source, and what is believed of each."""
     dataset = plan.dataset
-    sets = [(dataset.train, _trained(engine, plan, settles=settles), "train")]
+    # A network that may know too little has no say in what labels end as.
+    sets = [(dataset.train, _trained(engine, plan, settles=beware(plan, history) is None), "train")]
     if dataset.held_out is not None:
         sets.append((dataset.held_out, _held_out(engine, plan, dataset.held_out), "held-out"))
     order = _source_order([examples for examples, _, _ in sets])

@@ -27,7 +27,7 @@ def write_outcome(
     """Write labels, distributions, weights, what prediction needs, and last of all result.json."""
     if not machine.processes.leads:
         return
-    table, believed = label_rows(engine, plan, settles=beware(plan, history) is None)
+    table, believed = label_rows(engine, plan, history)
     labels_table.write_labels(folder.labels, table)
     if believed.classes.shape[1]:
         write_top(folder.label_distributions, believed.classes, believed.shares, plan.dataset.num_classes)
