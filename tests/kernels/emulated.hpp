@@ -39,9 +39,9 @@ struct Copy {
     const void* from;
     bool there;
 };
+constexpr int STACK = 1 << 16;
 struct Fibre {
     ucontext_t context;
-    std::vector<char> stack = std::vector<char>(1 << 16);
     std::vector<std::vector<Copy>> groups;
     std::vector<Copy> open;
     bool done = false;
@@ -55,6 +55,7 @@ alignas(128) static unsigned char shared[256 * 1024];
 static Place threadIdx, blockIdx;
 static int count_of_threads, current;
 static std::vector<Fibre> fibres;
+static std::vector<char> stacks;
 static Barrier block_barrier;
 static std::vector<Barrier> warp_barriers;
 static ucontext_t outside;
@@ -147,6 +148,7 @@ DEVICE float from_lane(float value, int mask) {
     return other;
 }
 DEVICE float inverse_root(float value) { return 1.0f / sqrtf(value); }
+DEVICE void store16(void* to, uint32_t a, uint32_t b, uint32_t c, uint32_t d) { *(uint4*)to = {a, b, c, d}; }
 
 static void enter() {
     body();
@@ -158,18 +160,20 @@ static void enter() {
 static void launch(int across, int down, int deep, int threads, std::function<void()> program) {
     count_of_threads = threads;
     body = program;
+    stacks.resize((size_t)threads * STACK);
     for (int place = 0; place < across * down * deep; place++) {
         blockIdx = {place % across, place / across % down, place / across / down};
         memset(shared, 0xff, sizeof shared);
         fibres.assign(threads, Fibre());
         warp_barriers.assign(threads / 32, Barrier());
         block_barrier = Barrier();
-        for (Fibre& fibre : fibres) {
-            getcontext(&fibre.context);
-            fibre.context.uc_stack.ss_sp = fibre.stack.data();
-            fibre.context.uc_stack.ss_size = fibre.stack.size();
-            fibre.context.uc_link = &outside;
-            makecontext(&fibre.context, enter, 0);
+        for (int thread = 0; thread < threads; thread++) {
+            ucontext_t& context = fibres[thread].context;
+            getcontext(&context);
+            context.uc_stack.ss_sp = stacks.data() + (size_t)thread * STACK;
+            context.uc_stack.ss_size = STACK;
+            context.uc_link = &outside;
+            makecontext(&context, enter, 0);
         }
         for (int left = threads; left;) {
             left = 0;

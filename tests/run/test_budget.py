@@ -8,10 +8,12 @@ import pytest
 
 import pencil
 from pencil.cli.asked import budget_seconds
+from pencil.engine import loop
 from pencil.errors import PencilError
 from pencil.run import budget
 from pencil.run.budget import shared
 from pencil.run.build import choose_machine
+from pencil.run.estimate import estimate_seconds
 from pencil.run.plan import plan
 
 RNG = np.random.default_rng(0)
@@ -54,3 +56,14 @@ def test_too_little_time_says_how_little(tmp_path: Path) -> None:
 def test_epochs_and_a_budget_are_one_too_many() -> None:
     with pytest.raises(PencilError, match="leave --epochs and --resume out"):
         pencil.fit(X, Y, epochs=[1, 1, 1], budget=10)
+
+
+def test_what_is_measured_does_not_look_at_all_the_data_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    def look(*_: object) -> None:
+        raise AssertionError("a look at every example can take longer than the run that is asked for")
+
+    monkeypatch.setattr(loop, "learned_by_heart", look)
+    pictures = RNG.integers(0, 255, (600, 24, 24, 3), dtype=np.uint8)
+    planned = plan((pictures, Y), QUICK | {"data": {"held_out": 0.2}})
+    assert planned.settings.teaching.distortion, "a run would look"
+    assert estimate_seconds(planned, choose_machine(planned.settings.hardware)) > 0

@@ -6,9 +6,12 @@ Submodules carry the names that published weights use: conv1, bn1, layer1 … la
 from collections.abc import Sequence
 
 from torch import Tensor, nn
-from torch.nn.functional import relu
 
 from pencil.backbones._init import he_initialise
+from pencil.kernels import BlockNorm
+
+Ways = tuple[Tensor, Tensor]
+"""What a block is given, for its convolutions and for its shortcut: twice the same, each with a gradient of its own."""
 
 
 class BasicBlock(nn.Module):
@@ -19,14 +22,14 @@ class BasicBlock(nn.Module):
     def __init__(self, inside: int, width: int, stride: int) -> None:
         super().__init__()
         self.conv1 = nn.Conv2d(inside, width, 3, stride, 1, bias=False)
-        self.bn1 = nn.BatchNorm2d(width)
+        self.bn1 = BlockNorm(width)
         self.conv2 = nn.Conv2d(width, width, 3, 1, 1, bias=False)
-        self.bn2 = nn.BatchNorm2d(width)
+        self.bn2 = BlockNorm(width)
         self.downsample = _shortcut(inside, width, stride)
 
-    def forward(self, x: Tensor) -> Tensor:
-        hidden = self.bn2(self.conv2(relu(self.bn1(self.conv1(x)))))
-        return relu(hidden + self.downsample(x))
+    def forward(self, x: Ways) -> Ways:
+        hidden = self.bn1(self.conv1(x[0]))
+        return self.bn2.twice(self.conv2(hidden), self.downsample(x[1]))
 
 
 class Bottleneck(nn.Module):
@@ -38,18 +41,17 @@ class Bottleneck(nn.Module):
         super().__init__()
         outside = width * self.expansion
         self.conv1 = nn.Conv2d(inside, width, 1, bias=False)
-        self.bn1 = nn.BatchNorm2d(width)
+        self.bn1 = BlockNorm(width)
         # The stride sits in the 3×3 convolution: published weights are trained so.
         self.conv2 = nn.Conv2d(width, width, 3, stride, 1, bias=False)
-        self.bn2 = nn.BatchNorm2d(width)
+        self.bn2 = BlockNorm(width)
         self.conv3 = nn.Conv2d(width, outside, 1, bias=False)
-        self.bn3 = nn.BatchNorm2d(outside)
+        self.bn3 = BlockNorm(outside)
         self.downsample = _shortcut(inside, outside, stride)
 
-    def forward(self, x: Tensor) -> Tensor:
-        hidden = relu(self.bn1(self.conv1(x)))
-        hidden = relu(self.bn2(self.conv2(hidden)))
-        return relu(self.bn3(self.conv3(hidden)) + self.downsample(x))
+    def forward(self, x: Ways) -> Ways:
+        hidden = self.bn2(self.conv2(self.bn1(self.conv1(x[0]))))
+        return self.bn3.twice(self.conv3(hidden), self.downsample(x[1]))
 
 
 class ResNet(nn.Module):
@@ -66,7 +68,7 @@ class ResNet(nn.Module):
     ) -> None:
         super().__init__()
         self.conv1 = nn.Conv2d(channels, 64, 3, 1, 1, bias=False) if small_images else _wide_stem(channels)
-        self.bn1 = nn.BatchNorm2d(64)
+        self.bn1 = BlockNorm(64)
         self.maxpool = nn.Identity() if small_images else nn.MaxPool2d(3, 2, 1)
         self.layer1 = _stage(block, 64, 64, blocks[0], stride=1)
         self.layer2 = _stage(block, 64 * block.expansion, 128, blocks[1], stride=2)
@@ -76,10 +78,15 @@ class ResNet(nn.Module):
         he_initialise(self)
 
     def forward(self, x: Tensor) -> Tensor:
-        hidden = self.maxpool(relu(self.bn1(self.conv1(x))))
-        features = self.layer4(self.layer3(self.layer2(self.layer1(hidden))))
+        features, _ = self.layer4(self.layer3(self.layer2(self.layer1(self._stem(x)))))
         logits: Tensor = self.fc(features.mean(dim=(2, 3)))
         return logits
+
+    def _stem(self, x: Tensor) -> Ways:
+        if isinstance(self.maxpool, nn.Identity):
+            return self.bn1.twice(self.conv1(x))
+        pooled = self.maxpool(self.bn1(self.conv1(x)))
+        return pooled, pooled
 
 
 def _wide_stem(channels: int) -> nn.Conv2d:
@@ -89,7 +96,7 @@ def _wide_stem(channels: int) -> nn.Conv2d:
 def _shortcut(inside: int, outside: int, stride: int) -> nn.Sequential:
     if stride == 1 and inside == outside:
         return nn.Sequential()
-    return nn.Sequential(nn.Conv2d(inside, outside, 1, stride, bias=False), nn.BatchNorm2d(outside))
+    return nn.Sequential(nn.Conv2d(inside, outside, 1, stride, bias=False), BlockNorm(outside, relu=False))
 
 
 def _stage(

@@ -22,13 +22,17 @@ class Meters:
         self.sums = torch.zeros(len(COUNTS) + parts, dtype=torch.float64, device=device)
         self.labels = torch.zeros(num_classes, dtype=torch.int64, device=device)
         """Examples whose label is of each class; an epoch sees every example once."""
+        self.one = torch.ones(1, dtype=torch.int64, device=device)
         self.part_names: tuple[str, ...] = ()
 
-    def add(self, sums: Tensor, part_names: tuple[str, ...], label_B: Tensor) -> None:
-        """Add one batch's sums, and the classes of its labels."""
-        self.labels.index_add_(0, label_B, torch.ones_like(label_B))
-        self.part_names = part_names
+    def add(self, sums: Tensor) -> None:
+        """Add one batch's sums."""
         self.sums[: len(sums)] += sums
+
+    def count(self, label_B: Tensor, part_names: tuple[str, ...]) -> None:
+        """Count the classes of a batch's labels, and learn what its loss parts are called."""
+        self.labels.index_add_(0, label_B, self.one.expand(len(label_B)))
+        self.part_names = part_names
 
     def reset(self) -> None:
         """Start an epoch."""

@@ -61,29 +61,64 @@ class Step:
         self.taught = state.average is not None and (phase.rule.moves or phase.track_predictions)
         self.teacher: nn.Module | None = wrap(state.average.network) if state.average and self.taught else None
         self.found = torch.zeros(1, device=state.device)
-        self.settle = wrap(self._settle)
-        # A compiled gathering takes all columns at once; what other tables do besides is not for the compiler.
-        self.gather = wrap(state.table.gather) if type(state.table) is ExampleTable else state.table.gather
+        # Compiled, all columns are read at once, and written. What other tables do besides is not for the compiler.
+        self.dense = type(state.table) is ExampleTable
+        self.begin, self.end = wrap(self._begin), wrap(self._end)
+        self.follow = wrap(state.average.follow) if state.average else None
 
     def __call__(self, size: int) -> None:
         """Train on the next `size` examples of the epoch's order; with none left, still take part in the sums."""
         if size == 0:
             self._rest()
             return
-        state, clock = self.state, self.state.clock
-        index_B = clock.order.index_select(0, clock.position + clock.offsets[:size])
-        rates = clock.rates.index_select(1, clock.step)
-        rows: Rows = self.gather(index_B)
+        index_B, rates, rows = self.begin(size)
+        self.state.lr.copy_(rates[0, 0])
+        rows = rows if self.dense else self.state.table.gather(index_B)
         rows["label_logits"].requires_grad_(self.phase.rule.uses_gradient)
 
         known_BC, measured = self._learn(self.feed.raw(index_B), index_B, rows)
-        self._update_network(rates[0], measured.count)
+        self._update_network(measured.count)
 
-        changed, sums, label_B = self._update_labels(rows, known_BC, measured, rates[1])
+        label_logits_BC = rows["label_logits"]
+        # Not decorated by it: all that is would count as one function, which the compiler gives up after eight.
+        with torch.no_grad():
+            changed, label_B = self.end(
+                index_B, rows | {"label_logits": label_logits_BC.detach()}, label_logits_BC.grad, known_BC, rates[1],
+                measured.usable_B, measured.parts, measured.rescale,
+            )  # fmt: skip
+        if not self.dense:
+            self.state.table.scatter(index_B, changed)
+        self.state.meters.count(label_B, tuple(measured.parts))
+
+    def _begin(self, size: int) -> tuple[Tensor, Tensor, Rows]:
+        """Return the examples of the step, the rates of network and labels, and what the table knows of them."""
+        clock = self.state.clock
+        index_B = clock.order.index_select(0, clock.position + clock.offsets[:size])
+        self.found.zero_()
+        return index_B, self._rates(), self.state.table.gather(index_B) if self.dense else {}
+
+    def _rates(self) -> Tensor:
+        return self.state.clock.rates.index_select(1, self.state.clock.step)
+
+    def _end(
+        self, index_B: Tensor, rows: Rows, gradient_BC: Tensor | None, known_BC: Tensor, label_step: Tensor,
+        usable_B: Tensor, parts: dict[str, Tensor], rescale: float,
+    ) -> tuple[Rows, Tensor]:  # fmt: skip
+        """Move the labels, count, turn the clock; return rows that are still to be written, and the labels' classes."""
+        state, like = self.state, rows["label_logits"]
+        gradient_BC = torch.zeros_like(like) if gradient_BC is None else gradient_BC * rescale
+        changed, counts, label_B = settle(
+            self.phase, rows, gradient_BC, known_BC.to(like), label_step.to(like), state.clock.epoch, usable_B
+        )
+        # Every process skips the same updates; one of them counts.
+        counts["skipped"] = self.found.sum() * float(self.processes.leads)
+        state.meters.add(batch_sums(counts, parts))
+        state.clock.position.add_(len(index_B))
+        state.clock.step.add_(1)
+        if not self.dense:
+            return changed, label_B
         state.table.scatter(index_B, changed)
-        state.meters.add(sums, tuple(measured.parts), label_B)
-        clock.position += size
-        clock.step += 1
+        return {}, label_B
 
     def _learn(self, raw: Tensor, index_B: Tensor, rows: Rows) -> tuple[Tensor, Measured]:
         """Forward pass, loss and backward pass: of the whole batch, or in parts where the memory holds no more.
@@ -143,21 +178,19 @@ class Step:
         return draw(self.seed, self.state.clock.epoch, index_B, MIXING).to(self.precision.dtype) * (mixup / 2**33)
 
     def _rest(self) -> None:
-        clock = self.state.clock
         for parameter in self.parameters:
             parameter.grad = torch.zeros_like(parameter)
-        rates = clock.rates.index_select(1, clock.step)
-        self._update_network(rates[0], torch.zeros(1, dtype=self.precision.dtype, device=self.state.device))
-        clock.step += 1
+        self.state.lr.copy_(self._rates()[0, 0])
+        self.found.zero_()
+        self._update_network(torch.zeros(1, dtype=self.precision.dtype, device=self.state.device))
+        self.state.clock.step.add_(1)
 
-    def _update_network(self, lr: Tensor, count: Tensor) -> None:
+    def _update_network(self, count: Tensor) -> None:
         optimizer = self.state.optimizer
-        self.state.lr.copy_(lr.squeeze(0))
         gradients = [parameter.grad for parameter in self.parameters if parameter.grad is not None]
         if self.processes.count > 1:
             self.processes.sum(count, *gradients)
         # The fused update is skipped on the device, without asking the host, where a gradient is not finite.
-        self.found.zero_()
         mean = count.clamp(min=1).reciprocal().to(torch.float32)
         if count.dtype == torch.float64:
             # The check below multiplies by 32 bits only.
@@ -168,26 +201,6 @@ class Step:
         optimizer.found_inf = self.found  # type: ignore[attr-defined]
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
-        if self.state.average is not None:
-            self.state.average.follow()
-
-    @torch.no_grad()
-    def _update_labels(
-        self, rows: Rows, logits_BC: Tensor, measured: Measured, step: Tensor
-    ) -> tuple[Rows, Tensor, Tensor]:
-        label_logits_BC = rows["label_logits"]
-        gradient_BC = label_logits_BC.grad
-        rows = rows | {"label_logits": label_logits_BC.detach()}
-        dtype = label_logits_BC.dtype
-        gradient_BC = torch.zeros_like(label_logits_BC) if gradient_BC is None else gradient_BC * measured.rescale
-        result: tuple[Rows, Tensor, Tensor] = self.settle(
-            self.found, measured.parts, rows, gradient_BC, logits_BC.to(dtype), step.to(dtype), self.state.clock.epoch,
-            measured.usable_B,
-        )  # fmt: skip
-        return result
-
-    def _settle(self, found: Tensor, parts: dict[str, Tensor], *arguments: Any) -> tuple[Rows, Tensor, Tensor]:
-        changed, counts, label_B = settle(self.phase, *arguments)
-        # Every process skips the same updates; one of them counts.
-        counts["skipped"] = found.sum() * float(self.processes.leads)
-        return changed, batch_sums(counts, parts), label_B
+        if self.follow is not None:
+            with torch.no_grad():
+                self.follow()

@@ -1,4 +1,4 @@
-"""Batch normalisation followed by ReLU, and by a 3×3 convolution, fused on a GPU that computes in bfloat16.
+"""Batch normalisation with what stands around it (ReLU, shortcut, 3×3 convolution), fused on a GPU in bfloat16.
 
 Elsewhere the layers compute what torch computes, with the same parameters.
 """
@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from pencil.kernels import ops
+from pencil.kernels import _norm_cuda, ops
 
 MOST_ROWS = {16: 2**31, 32: 2**31, 64: 2**15, 128: 2**14}
 """Channels that the convolutions here take, on either side, and how many pixels of a batch; beyond, cuDNN is faster."""
@@ -66,6 +66,77 @@ def _unit_backward(ctx: Any, grad: Tensor, skip: Tensor | None) -> Any:
     return grad_x, grad if ctx.has_added else None, grad_kernel, None, sums[0], sums[1], *[None] * ctx.running
 
 
+class _BlockNorm(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, x: Tensor, added: Tensor | None, weight: Tensor, bias: Tensor, relu: bool, *running: Any
+    ) -> Any:
+        out, moments = ops.block_norm(x, added, weight, bias, *running, relu)
+        ctx.relu, ctx.eps, ctx.running = relu, running[-1], len(running)
+        ctx.save_for_backward(x, moments, weight, bias, *([] if added is None else [out]))
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        return _block_backward(ctx, grad, None)
+
+
+class _BlockNormTwice(_BlockNorm):
+    """Hands its result out twice, so that the gradients of both ways are added in the same kernel."""
+
+    @staticmethod
+    def forward(ctx: Any, *args: Any) -> Any:
+        out = _BlockNorm.forward(ctx, *args)
+        return out, out.view_as(out)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor, other: Tensor) -> Any:  # type: ignore[override]
+        return _block_backward(ctx, grad, _last(other))
+
+
+def _block_backward(ctx: Any, grad: Tensor, other: Tensor | None) -> Any:
+    x, moments, weight, bias, *out = ctx.saved_tensors
+    y = out[0] if out else None
+    # Laid out here and not by the operator, so that the compiler does it where the gradient is computed.
+    grad_x, passed, sums = ops.block_norm_backward(_last(grad), other, y, x, moments, weight, bias, ctx.eps, ctx.relu)
+    return grad_x, passed if out else None, sums[0], sums[1], None, *[None] * ctx.running
+
+
+class BlockNorm(nn.BatchNorm2d):
+    """BN(x), activated unless `relu` is off, perhaps with a shortcut added before; parameters of BatchNorm2d."""
+
+    def __init__(self, channels: int, *, relu: bool = True) -> None:
+        super().__init__(channels)
+        self.relu = relu
+
+    def forward(self, x: Tensor, added: Tensor | None = None) -> Tensor:
+        if not self._fuses(x, added):
+            return self._plain(x, added)
+        out: Tensor = _BlockNorm.apply(*self._arguments(x, added))  # type: ignore[no-untyped-call]
+        return out
+
+    def twice(self, x: Tensor, added: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """Return the result for each of two ways that it goes."""
+        if not self._fuses(x, added):
+            out = self._plain(x, added)
+            return out, out
+        one, other = _BlockNormTwice.apply(*self._arguments(x, added))  # type: ignore[no-untyped-call]
+        return one, other
+
+    def _plain(self, x: Tensor, added: Tensor | None) -> Tensor:
+        out = super().forward(x)
+        out = out if added is None else out + added
+        return functional.relu(out) if self.relu else out
+
+    def _arguments(self, x: Tensor, added: Tensor | None) -> tuple[Any, ...]:
+        running = (self.running_mean, self.running_var, self.num_batches_tracked, self.momentum, self.eps)
+        return _last(x), None if added is None else _last(added), self.weight, self.bias, self.relu, *running
+
+    def _fuses(self, x: Tensor, added: Tensor | None) -> bool:
+        alike = added is None or (self.relu and added.shape == x.shape and added.dtype == x.dtype)
+        return alike and _usual(self) and _norm_cuda.takes(x)
+
+
 class NormReLU(nn.BatchNorm2d):
     """relu(BN(x)), with the parameters and buffers of BatchNorm2d."""
 
@@ -97,9 +168,13 @@ class NormReLU(nn.BatchNorm2d):
         return moments, self.weight, self.bias, *running
 
     def _fuses(self, x: Tensor) -> bool:
-        usual = self.momentum is not None and self.running_mean is not None and self.affine
-        precise = x.dtype == torch.bfloat16 and self.weight.dtype == torch.float32
-        return usual and precise and self.training and x.is_cuda
+        return _usual(self) and x.dtype == torch.bfloat16 and x.is_cuda
+
+
+def _usual(norm: nn.BatchNorm2d) -> bool:
+    """Say whether it learns, and keeps what the kernels keep."""
+    usual = norm.momentum is not None and norm.running_mean is not None and norm.affine
+    return usual and norm.weight.dtype == torch.float32 and norm.training
 
 
 def _fits(conv: nn.Conv2d, x: Tensor) -> bool:

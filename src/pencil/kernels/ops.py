@@ -13,6 +13,8 @@ NAMES = (
     "norm_relu_conv",
     "norm_relu_conv_backward",
     "weight_gradient",
+    "block_norm",
+    "block_norm_backward",
 )
 
 
@@ -151,6 +153,56 @@ def weight_gradient(grad: Tensor, active: Tensor, kernel: Tensor) -> Tensor:
 def _(grad: Tensor, active: Tensor, kernel: Tensor) -> Tensor:
     shape = (grad.shape[1], active.shape[1], 3, 3)
     return torch.empty(shape, dtype=torch.float32, device=grad.device, memory_format=LAST)
+
+
+@torch.library.custom_op("pencil::block_norm", mutates_args=("running_mean", "running_var", "batches"))
+def block_norm(
+    x: Tensor,
+    added: Tensor | None,
+    weight: Tensor,
+    bias: Tensor,
+    running_mean: Tensor,
+    running_var: Tensor,
+    batches: Tensor,
+    momentum: float,
+    eps: float,
+    relu: bool,
+) -> tuple[Tensor, Tensor]:
+    """BN(x) (+ added), perhaps activated, and the moments of x; brings the running statistics up to date."""
+    from pencil.kernels import _norm_cuda
+
+    return _norm_cuda.forward(x, added, weight, bias, running_mean, running_var, batches, momentum, eps, relu)
+
+
+@block_norm.register_fake
+def _(x: Tensor, *rest: Any) -> Any:
+    return torch.empty_like(x), torch.empty(2, x.shape[1], dtype=torch.float32, device=x.device)
+
+
+@torch.library.custom_op("pencil::block_norm_backward", mutates_args=())
+def block_norm_backward(
+    grad: Tensor,
+    other: Tensor | None,
+    y: Tensor | None,
+    x: Tensor,
+    moments: Tensor,
+    weight: Tensor,
+    bias: Tensor,
+    eps: float,
+    relu: bool,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """∂x, what the ReLU let through of grad (+ other) if y or `other` is given, and [∂weight, ∂bias]."""
+    from pencil.kernels import _norm_cuda
+
+    return _norm_cuda.backward(grad, other, y, x, moments, weight, bias, eps, relu)
+
+
+@block_norm_backward.register_fake
+def _(grad: Tensor, other: Tensor | None, y: Tensor | None, x: Tensor, moments: Tensor, *rest: Any) -> Any:
+    from pencil.kernels import _norm_cuda
+
+    passed = _norm_cuda.passed_like(x, add=y is not None, both=other is not None)
+    return torch.empty_like(x), passed, torch.empty_like(moments)
 
 
 def _last(image: Tensor | None) -> Any:

@@ -8,7 +8,7 @@ from statistics import median
 import numpy as np
 import torch
 
-from pencil.engine import EpochRecord, Listener
+from pencil.engine import Engine, EpochRecord, Listener
 from pencil.run.build import Machine, build_engine
 from pencil.run.plan import Plan
 
@@ -24,15 +24,24 @@ def estimate_seconds(plan: Plan, machine: Machine) -> float:
     longest = max(plan.phases, key=lambda phase: phase.usual)
     # Short epochs are repeated until there is enough to measure, however few the run has.
     engine, _ = build_engine(replace(plan, phases=(replace(longest, epochs=1_000_000, patience=0),)), machine)
+    # A look at all examples may itself take longer than a moment: what watches the run waits.
+    watched, engine.watched = engine.watched, {}
+    sample = _listen(engine)
+    if len(sample.epochs) > 1:
+        # Epochs are short, and then looks weigh as much as steps: they are measured whole.
+        engine.watched = watched
+        return plan.epochs * median(_listen(engine).epochs[1:] or sample.epochs[1:])
+    dataset = plan.dataset
+    looked_at = len(dataset.held_out or ()) + len(dataset.test or ())
+    steps = -(-len(dataset.train) // engine.batch_size)
+    return plan.epochs * steps * sample.step_seconds * (1 + FORWARD_SHARE * looked_at / len(dataset.train))
+
+
+def _listen(engine: Engine) -> "_Sample":
     sample = _Sample()
     with suppress(_Enough):
         engine.train(sample)
-    if len(sample.epochs) > 1:
-        return plan.epochs * median(sample.epochs[1:])
-    dataset = plan.dataset
-    watched = len(dataset.held_out or ()) + len(dataset.test or ())
-    steps = -(-len(dataset.train) // engine.batch_size)
-    return plan.epochs * steps * sample.step_seconds * (1 + FORWARD_SHARE * watched / len(dataset.train))
+    return sample
 
 
 class _Enough(Exception):
