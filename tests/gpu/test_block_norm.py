@@ -5,7 +5,7 @@ import torch
 from torch import Tensor, nn
 
 from pencil.backbones._resnet import BasicBlock, ResNet
-from pencil.kernels import BlockNorm, _norm_cuda, introduce_operators
+from pencil.kernels import BlockNorm, _norm_cuda, _nvrtc, introduce_operators
 
 pytestmark = [
     pytest.mark.gpu,
@@ -46,15 +46,16 @@ def test_output_gradients_and_running_statistics_are_those_of_torch(
     layer, plain = _layers(channels, relu=relu)
     x, added, grad, other = _images(*shape, shift=1.0), _images(*shape), _images(*shape), _images(*shape)
     assert _norm_cuda.takes(x)
-    given = [x.requires_grad_()] + ([added.requires_grad_()] if "added" in way else [])
+    beside = added.requires_grad_() if "added" in way else None
+    given = [x.requires_grad_()] + ([] if beside is None else [beside])
     leaves = [*given, *layer.parameters()]
 
     def ours() -> list[Tensor]:
         if "two" in way:
-            one, two = layer.twice(*given)
+            one, two = layer.twice(x, added=beside)
             assert torch.equal(one, two)
             return [one, *torch.autograd.grad([one, two], leaves, [grad, other])]
-        one = layer(*given)
+        one = layer(x, added=beside)
         return [one, *torch.autograd.grad(one, leaves, grad)]
 
     seen, again = ours(), ours()
@@ -76,7 +77,7 @@ def test_a_compiled_network_learns_as_one_of_plain_layers(monkeypatch: pytest.Mo
     introduce_operators()
 
     def results(*, fuse: bool, exact: bool = False) -> list[Tensor]:
-        monkeypatch.setattr(_norm_cuda, "_works", lambda: fuse)
+        monkeypatch.setattr(_nvrtc, "_works", lambda wgmma: fuse)
         torch.manual_seed(1)
         network = ResNet(3, 10, block=BasicBlock, blocks=(2, 1, 1, 1), small_images=True)
         network = network.to("cuda", torch.float64 if exact else torch.float32, memory_format=LAST)

@@ -13,7 +13,7 @@ from torch.nn import functional
 
 pytest.importorskip("triton", reason="triton is not installed")
 
-from pencil.kernels import _cuda
+from pencil.kernels import _cuda, _nvrtc
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="no C++ compiler here")
 CHANNELS = 32
@@ -33,8 +33,8 @@ extern "C" void run(int programs, const u16* image, const u16* kernel, u16* out,
 
 def _built(sizes: dict[str, int], folder: Path) -> ctypes.CDLL:
     text, library = folder / "kernel.cpp", folder / "kernel.so"
-    text.write_text(f'#include "{EMULATOR}"\n{_cuda.source()}{CALL}', encoding="utf-8")
-    options = ["-O1", "-std=c++17", "-shared", "-fPIC", "-Wno-unknown-pragmas", *_cuda.definitions(sizes)]
+    text.write_text(f'#include "{EMULATOR}"\n{_nvrtc.source("conv3x3.cu")}{CALL}', encoding="utf-8")
+    options = ["-O1", "-std=c++17", "-shared", "-fPIC", "-Wno-unknown-pragmas", *_nvrtc.definitions(sizes)]
     subprocess.run(["g++", *options, str(text), "-o", str(library)], check=True)
     return ctypes.CDLL(str(library))
 

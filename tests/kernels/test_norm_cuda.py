@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from pencil.backbones._resnet import BasicBlock
-from pencil.kernels import BlockNorm, _norm_cuda
+from pencil.kernels import BlockNorm, _norm_cuda, _nvrtc
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="no C++ compiler here")
 EMULATOR = Path(__file__).parent / "emulated.hpp"
@@ -43,7 +43,7 @@ def _text(name: str, known: dict[str, int]) -> str:
     """One kernel in a namespace of its own, and a function that runs it."""
     before = "".join(f"#define {key} {value}\n" for key, value in known.items())
     after = "".join(f"#undef {key}\n" for key in known)
-    kernel, source = _norm_cuda.name_of(known), _norm_cuda.source().replace('extern "C" ', "")
+    kernel, source = _norm_cuda.name_of(known), _nvrtc.source("norm.cu").replace('extern "C" ', "")
     call = f"run({name}::{kernel}, {known['THREADS']}, count, across, down, args)"
     return (
         f"{before}namespace {name} {{\n{source}}}\n{after}"
@@ -101,7 +101,7 @@ def _check(shape: tuple[int, ...], way: str, shift: float = 1.0) -> None:
     running_mean, running_var, batches = torch.randn(channels), torch.rand(channels), torch.tensor(4)
     old_mean, old_var = running_mean.double(), running_var.double()
     running = (running_mean, running_var, batches, 0.1, EPS)
-    y, moments = _norm_cuda.forward(x, added if add else None, weight, bias, *running, relu)
+    y, moments = _norm_cuda.forward(x, None, added if add else None, weight, bias, *running, relu)
 
     wide = x.double()
     mean, variance = wide.mean(axes), wide.var(axes, unbiased=False)
@@ -146,11 +146,29 @@ def test_a_mean_far_from_zero() -> None:
     _check((5, 64, 16, 16), "relu", shift=50.0)
 
 
+@pytest.mark.parametrize(("relu", "add"), [(False, False), (True, False), (True, True)])
+def test_moments_that_are_known_are_not_taken_again(
+    emulated: Launch, monkeypatch: pytest.MonkeyPatch, relu: bool, add: bool
+) -> None:
+    x, added = _images(9, 64, 16, 17, shift=1.0), _images(9, 64, 16, 17) if add else None
+    weight, bias = torch.randn(64), torch.randn(64)
+    ours, theirs = ([torch.zeros(64), torch.ones(64), torch.tensor(4)] for _ in range(2))
+    expected, moments = _norm_cuda.forward(x, None, added, weight, bias, *ours, 0.1, EPS, relu)
+    launched: list[int] = []
+    monkeypatch.setattr(
+        _norm_cuda, "_launch", lambda known, *args: (launched.append(known["STAGE"]), emulated(known, *args))
+    )
+    found, same = _norm_cuda.forward(x, moments, added, weight, bias, *theirs, 0.1, EPS, relu)
+    assert launched == [2]
+    assert torch.equal(found, expected) and torch.equal(same, moments) and same is not moments
+    assert all(torch.equal(a, b) for a, b in zip(ours, theirs, strict=True))
+
+
 def test_what_is_no_number_stays_none() -> None:
     x = _images(2, 64, 4, 4)
     x[1, 3, 2, 2] = torch.nan
     running = (torch.zeros(64), torch.ones(64), torch.tensor(0), 0.1, EPS)
-    y, moments = _norm_cuda.forward(x, None, torch.ones(64), torch.zeros(64), *running, True)
+    y, moments = _norm_cuda.forward(x, None, None, torch.ones(64), torch.zeros(64), *running, True)
     lost = torch.arange(64) == 3
     assert torch.equal(y.isnan().all((0, 2, 3)), lost) and torch.equal(y.isnan().any((0, 2, 3)), lost)
     assert torch.equal(moments[1].isnan(), lost) and torch.equal(running[1].isnan(), lost)
@@ -170,7 +188,7 @@ def test_a_layer_hands_its_result_out_twice_and_adds_what_comes_back(monkeypatch
     plain.double()
     x, added, grad, other = (_images(5, 64, 6, 6) for _ in range(4))
     given = [x.requires_grad_(), added.requires_grad_()]
-    one, two = layer.twice(*given)
+    one, two = layer.twice(x, added=added)
     assert torch.equal(one, two) and one.data_ptr() == two.data_ptr()
     seen = torch.autograd.grad([one, two], [*given, *layer.parameters()], [grad, other])
 
@@ -189,12 +207,12 @@ def test_blocks_of_them_learn_as_blocks_of_plain_layers(monkeypatch: pytest.Monk
     x = torch.randn(4, 64, 6, 6).contiguous(memory_format=torch.channels_last)
 
     def results(dtype: torch.dtype, *, fuse: bool = False) -> list[Tensor]:
-        def works() -> bool:
+        def works(wgmma: bool) -> bool:
             torch._dynamo.graph_break()  # The compiler must not look into this.
             return fuse
 
-        monkeypatch.setattr(_norm_cuda, "takes", lambda x: x.dtype == torch.bfloat16 and _norm_cuda.available())
-        monkeypatch.setattr(_norm_cuda, "_works", works)
+        monkeypatch.setattr(_norm_cuda, "takes", lambda x: x.dtype == torch.bfloat16 and _nvrtc.available())
+        monkeypatch.setattr(_nvrtc, "_works", works)
         torch.manual_seed(1)
         network = nn.Sequential(BasicBlock(64, 64, 1), BasicBlock(64, 128, 2)).to(memory_format=torch.channels_last)
         network = network.double() if dtype == torch.float64 else network

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from torch import Tensor, nn
 
 from pencil.backbones._init import he_initialise
-from pencil.kernels import BlockNorm
+from pencil.kernels import BlockConv, BlockNorm
 
 Ways = tuple[Tensor, Tensor]
 """What a block is given, for its convolutions and for its shortcut: twice the same, each with a gradient of its own."""
@@ -21,15 +21,15 @@ class BasicBlock(nn.Module):
 
     def __init__(self, inside: int, width: int, stride: int) -> None:
         super().__init__()
-        self.conv1 = nn.Conv2d(inside, width, 3, stride, 1, bias=False)
+        self.conv1 = BlockConv(inside, width, stride)
         self.bn1 = BlockNorm(width)
-        self.conv2 = nn.Conv2d(width, width, 3, 1, 1, bias=False)
+        self.conv2 = BlockConv(width, width)
         self.bn2 = BlockNorm(width)
         self.downsample = _shortcut(inside, width, stride)
 
     def forward(self, x: Ways) -> Ways:
-        hidden = self.bn1(self.conv1(x[0]))
-        return self.bn2.twice(self.conv2(hidden), self.downsample(x[1]))
+        hidden = self.bn1(*self.conv1.with_moments(x[0]))
+        return self.bn2.twice(*self.conv2.with_moments(hidden), self.downsample(x[1]))
 
 
 class Bottleneck(nn.Module):
@@ -43,15 +43,15 @@ class Bottleneck(nn.Module):
         self.conv1 = nn.Conv2d(inside, width, 1, bias=False)
         self.bn1 = BlockNorm(width)
         # The stride sits in the 3×3 convolution: published weights are trained so.
-        self.conv2 = nn.Conv2d(width, width, 3, stride, 1, bias=False)
+        self.conv2 = BlockConv(width, width, stride)
         self.bn2 = BlockNorm(width)
         self.conv3 = nn.Conv2d(width, outside, 1, bias=False)
         self.bn3 = BlockNorm(outside)
         self.downsample = _shortcut(inside, outside, stride)
 
     def forward(self, x: Ways) -> Ways:
-        hidden = self.bn2(self.conv2(self.bn1(self.conv1(x[0]))))
-        return self.bn3.twice(self.conv3(hidden), self.downsample(x[1]))
+        hidden = self.bn2(*self.conv2.with_moments(self.bn1(self.conv1(x[0]))))
+        return self.bn3.twice(self.conv3(hidden), added=self.downsample(x[1]))
 
 
 class ResNet(nn.Module):

@@ -1,6 +1,7 @@
 """Kernels for what torch and its compiler leave slow; each computes the same as plain torch, and falls back to it."""
 
 from pencil.kernels.compiler import introduce_operators
+from pencil.kernels.conv import BlockConv
 from pencil.kernels.norm import BlockNorm, NormReLU
 
-__all__ = ["BlockNorm", "NormReLU", "introduce_operators"]
+__all__ = ["BlockConv", "BlockNorm", "NormReLU", "introduce_operators"]

@@ -3,16 +3,15 @@
 They do what `_conv_triton` does, and the normalisation before the convolution besides.
 """
 
-import functools
-from importlib.resources import files
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from pencil.kernels import _nvrtc
 from pencil.kernels._join import joined_moments, joined_sums
+from pencil.kernels._nvrtc import Constants as Sizes
 
-Sizes = dict[str, int]
 CHANNELS = 32
 """With more, Triton's convolution was as fast on an H200 (docs/decisions/0011)."""
 WIDTHS = (8, 16, 32, 64)
@@ -20,23 +19,11 @@ ROWS, TILES, RING = 512, 4, 4
 """Rows of a program, tiles of 16 rows of a warp, taps of weights in flight plus one: what ran fastest on an H200."""
 
 
-@functools.cache
-def available() -> bool:
-    """Say whether this machine can compile and run them, and is of the kind they were measured on."""
-    if not torch.cuda.is_available() or torch.version.hip or torch.cuda.get_device_capability() < (9, 0):
-        return False
-    try:
-        _compiled(torch.cuda.current_device(), tuple(conv_sizes(8, 8).items()))
-    except (AttributeError, ImportError, OSError, RuntimeError):  # No compiler, no driver, another torch.
-        return False
-    return True
-
-
 def convolves(image: Tensor, kernel: Tensor) -> bool:
     """Say whether a convolution of this image with these weights, either way round, is taken here."""
     height, width = image.shape[2:]
     known = set(kernel.shape[:2]) == {CHANNELS} and image.dtype == torch.bfloat16 and image.is_cuda
-    return known and divides(height, width) and available()
+    return known and divides(height, width) and _nvrtc.available()
 
 
 def divides(height: int, width: int) -> bool:
@@ -44,16 +31,6 @@ def divides(height: int, width: int) -> bool:
     sizes = conv_sizes(height, width)
     rows = sizes["IMAGES"] * sizes["LINES"] * width
     return width in WIDTHS and rows == ROWS and not height % sizes["LINES"]
-
-
-def source() -> str:
-    """Return the text of the kernel."""
-    return (files("pencil.kernels") / "conv3x3.cu").read_text(encoding="utf-8")
-
-
-def definitions(sizes: Sizes) -> list[str]:
-    """Return compiler options that set the constants of the kernel."""
-    return [f"-D{name}={value}" for name, value in sizes.items()]
 
 
 def conv_sizes(height: int, width: int, *, turned: bool = False, norm: bool = False, extra: bool = False) -> Sizes:
@@ -76,25 +53,16 @@ def conv_shared(sizes: Sizes) -> int:
     return max(image + sizes["RING"] * tap, result)
 
 
-@functools.cache
-def _compiled(device: int, sizes: tuple[tuple[str, int], ...]) -> Any:
-    kernel = torch.cuda._compile_kernel(source(), "conv3x3", nvcc_options=definitions(dict(sizes)))
-    kernel.set_shared_memory_config(conv_shared(dict(sizes)))
-    return kernel
-
-
 def _convolve(
     sizes: Sizes, image: Tensor, kernel: Tensor, out: Tensor, others: list[Any], floats: list[float]
 ) -> Tensor:
     """Launch it; return the sums of its programs."""
     programs = -(-(image.numel() // image.shape[1]) // ROWS)
     partial = torch.empty(programs, 2, sizes["OUTSIDE"], dtype=torch.float32, device=image.device)
-    _compiled(image.device.index, tuple(sizes.items()))(
-        grid=(programs, sizes["OUTSIDE"] // sizes["PART"], 1),
-        block=(sizes["WARPS_M"] * sizes["WARPS_N"] * 32, 1, 1),
-        args=[image, kernel, out, partial, *others, image.shape[0], *floats],
-        shared_mem=conv_shared(sizes),
-    )
+    grid, threads = (programs, sizes["OUTSIDE"] // sizes["PART"]), sizes["WARPS_M"] * sizes["WARPS_N"] * 32
+    args = [image, kernel, out, partial, *others, image.shape[0], *floats]
+    device, shared = image.device.index, conv_shared(sizes)
+    _nvrtc.launch("conv3x3.cu", "conv3x3", sizes, device, grid, threads, args, shared=shared)
     return partial
 
 

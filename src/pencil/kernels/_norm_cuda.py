@@ -3,14 +3,14 @@
 Images lie in memory as N rows of C channels. `moments` is [2, C]: mean and variance.
 """
 
-import functools
-from importlib.resources import files
 from typing import Any
 
 import torch
 from torch import Tensor
 
-Constants = dict[str, int]
+from pencil.kernels import _nvrtc
+from pencil.kernels._nvrtc import Constants
+
 CHANNELS, THREADS, BLOCKS = 64, 512, 128
 """Channels and threads of a block, and about how many blocks there are: what ran fastest on an H200."""
 NAMES = (("slab_moments", "slab_forward"), ("slab_sums", "slab_backward"))
@@ -20,32 +20,7 @@ def takes(x: Tensor) -> bool:
     """Say whether such images are normalised here."""
     several = x.dim() == 4 and x.numel() > x.shape[1]
     known = x.dtype == torch.bfloat16 and x.is_cuda and several and x.shape[1] % CHANNELS == 0
-    return known and available()
-
-
-def available() -> bool:
-    """Say whether this machine can compile and run them, and is of the kind they were measured on."""
-    return _works()
-
-
-# The compiler asks once, instead of looking at how a kernel is compiled.
-available._dynamo_marked_constant = True  # type: ignore[attr-defined]
-
-
-@functools.cache
-def _works() -> bool:
-    if not torch.cuda.is_available() or torch.version.hip or torch.cuda.get_device_capability() < (9, 0):
-        return False
-    try:
-        _compiled(torch.cuda.current_device(), tuple(constants(1).items()))
-    except (AttributeError, ImportError, OSError, RuntimeError):  # No compiler, no driver, another torch.
-        return False
-    return True
-
-
-def source() -> str:
-    """Return the text of the kernels."""
-    return (files("pencil.kernels") / "norm.cu").read_text(encoding="utf-8")
+    return known and _nvrtc.available()
 
 
 def constants(
@@ -54,11 +29,6 @@ def constants(
     """Return what a kernel is compiled for."""
     flags = {"BACKWARD": backward, "RELU": relu, "ADD": add, "BOTH": both}
     return {"STAGE": stage, "THREADS": THREADS} | {name: int(flag) for name, flag in flags.items()}
-
-
-def definitions(known: Constants) -> list[str]:
-    """Return compiler options that set the constants of the kernel."""
-    return [f"-D{name}={value}" for name, value in known.items()]
 
 
 def name_of(known: Constants) -> str:
@@ -72,29 +42,26 @@ def cut(rows: int, channels: int) -> tuple[int, int]:
     return -(-rows // tall), tall
 
 
-@functools.cache
-def _compiled(device: int, known: tuple[tuple[str, int], ...]) -> Any:
-    return torch.cuda._compile_kernel(source(), name_of(dict(known)), nvcc_options=definitions(dict(known)))
-
-
-def _launch(known: Constants, device: Any, grid: tuple[int, int], args: list[Any]) -> None:
-    _compiled(device, tuple(known.items()))(grid=(*grid, 1), block=(THREADS, 1, 1), args=args)
+def _launch(known: Constants, device: int, grid: tuple[int, int], args: list[Any]) -> None:
+    _nvrtc.launch("norm.cu", name_of(known), known, device, grid, THREADS, args)
 
 
 def forward(
-    x: Tensor, added: Tensor | None, weight: Tensor, bias: Tensor,
+    x: Tensor, given: Tensor | None, added: Tensor | None, weight: Tensor, bias: Tensor,
     running_mean: Tensor, running_var: Tensor, batches: Tensor, momentum: float, eps: float, relu: bool,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """Return BN(x) (+ added), perhaps activated, and the moments of x; keep the running statistics."""
+    """Return BN(x) (+ added), perhaps activated, and the moments of x, unless given; keep the running statistics."""
     beside = x if added is None else added
     rows, channels = _extent(x, beside)
     slabs, tall = cut(rows, channels)
     out = torch.empty_like(x)
-    moments, partial = _floats(x, 2, channels), _floats(x, slabs, 2, channels)
+    moments, partial = _floats(x, 2, channels), _floats(x, slabs, 2, channels) if given is None else given
     grid, device, sizes = (slabs, channels // CHANNELS), x.device.index, [rows, channels, tall]
-    _launch(constants(1), device, grid, [x, partial, *sizes])
+    if given is None:
+        _launch(constants(1), device, grid, [x, partial, *sizes])
     running = [running_mean, running_var, batches]
-    args = [x, beside, out, partial, moments, weight, bias, *running, *sizes, slabs, momentum, eps]
+    joined = slabs if given is None else 0
+    args = [x, beside, out, partial, moments, weight, bias, *running, *sizes, joined, momentum, eps]
     _launch(constants(2, relu=relu, add=added is not None), device, grid, args)
     return out, moments
 

@@ -253,6 +253,7 @@ DEVICE void keep(int c, int channels, float mean, float variance, const Running&
     if (c == 0) *batches = old.batches + 1;
 }
 
+// Without slabs, `partial` holds the moments of all rows.
 extern "C" __global__ void __launch_bounds__(THREADS)
 slab_forward(const u16* x, const u16* added, u16* out, const float* partial, float* moments, const float* weight,
              const float* bias, float* running_mean, float* running_var, long long* batches, int rows, int channels,
@@ -287,7 +288,7 @@ slab_forward(const u16* x, const u16* added, u16* out, const float* partial, flo
     if (threadIdx.x < SLICE) {
         const float every = 1.0f / rows, away = room.total[0][threadIdx.x] * every, mean = partial[own] + away;
         const float apart = room.total[1][threadIdx.x] * every - away * away;
-        const float variance = apart < 0.0f ? 0.0f : apart;
+        const float variance = slabs == 0 ? partial[channels + own] : apart < 0.0f ? 0.0f : apart;
         room.moments[0][threadIdx.x] = mean;
         room.moments[1][threadIdx.x] = variance;
         if (keeps)

@@ -69,9 +69,10 @@ def _unit_backward(ctx: Any, grad: Tensor, skip: Tensor | None) -> Any:
 class _BlockNorm(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, x: Tensor, added: Tensor | None, weight: Tensor, bias: Tensor, relu: bool, *running: Any
-    ) -> Any:
-        out, moments = ops.block_norm(x, added, weight, bias, *running, relu)
+        ctx: Any, x: Tensor, given: Tensor | None, added: Tensor | None, weight: Tensor, bias: Tensor, relu: bool,
+        *running: Any,
+    ) -> Any:  # fmt: skip
+        out, moments = ops.block_norm(x, given, added, weight, bias, *running, relu)
         ctx.relu, ctx.eps, ctx.running = relu, running[-1], len(running)
         ctx.save_for_backward(x, moments, weight, bias, *([] if added is None else [out]))
         return out
@@ -99,28 +100,31 @@ def _block_backward(ctx: Any, grad: Tensor, other: Tensor | None) -> Any:
     y = out[0] if out else None
     # Laid out here and not by the operator, so that the compiler does it where the gradient is computed.
     grad_x, passed, sums = ops.block_norm_backward(_last(grad), other, y, x, moments, weight, bias, ctx.eps, ctx.relu)
-    return grad_x, passed if out else None, sums[0], sums[1], None, *[None] * ctx.running
+    return grad_x, None, passed if out else None, sums[0], sums[1], None, *[None] * ctx.running
 
 
 class BlockNorm(nn.BatchNorm2d):
-    """BN(x), activated unless `relu` is off, perhaps with a shortcut added before; parameters of BatchNorm2d."""
+    """BN(x), activated unless `relu` is off, perhaps with a shortcut added before; parameters of BatchNorm2d.
+
+    The moments of x are taken unless they come with it.
+    """
 
     def __init__(self, channels: int, *, relu: bool = True) -> None:
         super().__init__(channels)
         self.relu = relu
 
-    def forward(self, x: Tensor, added: Tensor | None = None) -> Tensor:
+    def forward(self, x: Tensor, moments: Tensor | None = None, added: Tensor | None = None) -> Tensor:
         if not self._fuses(x, added):
             return self._plain(x, added)
-        out: Tensor = _BlockNorm.apply(*self._arguments(x, added))  # type: ignore[no-untyped-call]
+        out: Tensor = _BlockNorm.apply(*self._arguments(x, moments, added))  # type: ignore[no-untyped-call]
         return out
 
-    def twice(self, x: Tensor, added: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    def twice(self, x: Tensor, moments: Tensor | None = None, added: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Return the result for each of two ways that it goes."""
         if not self._fuses(x, added):
             out = self._plain(x, added)
             return out, out
-        one, other = _BlockNormTwice.apply(*self._arguments(x, added))  # type: ignore[no-untyped-call]
+        one, other = _BlockNormTwice.apply(*self._arguments(x, moments, added))  # type: ignore[no-untyped-call]
         return one, other
 
     def _plain(self, x: Tensor, added: Tensor | None) -> Tensor:
@@ -128,9 +132,10 @@ class BlockNorm(nn.BatchNorm2d):
         out = out if added is None else out + added
         return functional.relu(out) if self.relu else out
 
-    def _arguments(self, x: Tensor, added: Tensor | None) -> tuple[Any, ...]:
+    def _arguments(self, x: Tensor, moments: Tensor | None, added: Tensor | None) -> tuple[Any, ...]:
         running = (self.running_mean, self.running_var, self.num_batches_tracked, self.momentum, self.eps)
-        return _last(x), None if added is None else _last(added), self.weight, self.bias, self.relu, *running
+        beside = None if added is None else _last(added)
+        return _last(x), moments, beside, self.weight, self.bias, self.relu, *running
 
     def _fuses(self, x: Tensor, added: Tensor | None) -> bool:
         alike = added is None or (self.relu and added.shape == x.shape and added.dtype == x.dtype)

@@ -15,6 +15,8 @@ NAMES = (
     "weight_gradient",
     "block_norm",
     "block_norm_backward",
+    "conv64",
+    "conv64_gradient",
 )
 
 
@@ -141,11 +143,7 @@ def weight_gradient(grad: Tensor, active: Tensor, kernel: Tensor) -> Tensor:
     elif _wgrad_triton.sums(active, grad):
         gradient = _wgrad_triton.weight_gradient(grad, active)
     else:
-        only = [False, True, False]
-        several = torch.ops.aten.convolution_backward(
-            grad, active, kernel, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1, only
-        )
-        gradient = several[1].float().contiguous(memory_format=LAST)
+        gradient = torch_weight_gradient(grad, active, kernel)
     return gradient
 
 
@@ -158,6 +156,7 @@ def _(grad: Tensor, active: Tensor, kernel: Tensor) -> Tensor:
 @torch.library.custom_op("pencil::block_norm", mutates_args=("running_mean", "running_var", "batches"))
 def block_norm(
     x: Tensor,
+    moments: Tensor | None,
     added: Tensor | None,
     weight: Tensor,
     bias: Tensor,
@@ -171,7 +170,8 @@ def block_norm(
     """BN(x) (+ added), perhaps activated, and the moments of x; brings the running statistics up to date."""
     from pencil.kernels import _norm_cuda
 
-    return _norm_cuda.forward(x, added, weight, bias, running_mean, running_var, batches, momentum, eps, relu)
+    running = (running_mean, running_var, batches, momentum, eps)
+    return _norm_cuda.forward(x, moments, added, weight, bias, *running, relu)
 
 
 @block_norm.register_fake
@@ -203,6 +203,41 @@ def _(grad: Tensor, other: Tensor | None, y: Tensor | None, x: Tensor, moments: 
 
     passed = _norm_cuda.passed_like(x, add=y is not None, both=other is not None)
     return torch.empty_like(x), passed, torch.empty_like(moments)
+
+
+@torch.library.custom_op("pencil::conv64", mutates_args=())
+def conv64(x: Tensor, kernel: Tensor) -> tuple[Tensor, Tensor]:
+    """The 3×3 convolution of stride 1, and its moments, [2, C]."""
+    from pencil.kernels import _conv64, _join
+
+    out, partial = _conv64.forward(x, kernel)
+    return out, _join.joined_moments(partial, out.numel() // out.shape[1], _conv64.TILE)
+
+
+@conv64.register_fake
+def _(x: Tensor, kernel: Tensor) -> Any:
+    return torch.empty_like(x), torch.empty(2, kernel.shape[0], dtype=torch.float32, device=x.device)
+
+
+@torch.library.custom_op("pencil::conv64_gradient", mutates_args=())
+def conv64_gradient(grad: Tensor, kernel: Tensor) -> Tensor:
+    """∂x of such a convolution."""
+    from pencil.kernels import _conv64
+
+    return _conv64.gradient(grad, kernel)
+
+
+@conv64_gradient.register_fake
+def _(grad: Tensor, kernel: Tensor) -> Tensor:
+    return torch.empty_like(grad)
+
+
+def torch_weight_gradient(grad: Tensor, x: Tensor, kernel: Tensor) -> Tensor:
+    """Take ∂kernel of a 3×3 convolution of stride 1 as torch does, in 32 bits."""
+    only = [False, True, False]
+    several = torch.ops.aten.convolution_backward(grad, x, kernel, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1, only)
+    gradient: Tensor = several[1].float().contiguous(memory_format=LAST)
+    return gradient
 
 
 def _last(image: Tensor | None) -> Any:

@@ -1,0 +1,86 @@
+"""Compiles and launches kernels in CUDA C++, by the compiler that comes with torch, when they are first needed."""
+
+import functools
+import threading
+from importlib.resources import files
+from typing import Any
+
+import torch
+
+Constants = dict[str, int]
+PROBE = 'extern "C" __global__ void probe() {}'
+_thread = threading.local()
+
+
+def available(*, wgmma: bool = False) -> bool:
+    """Say whether this machine can compile and run them, and is of the kind they were measured on.
+
+    Instructions called wgmma are those of compute capability 9.0 alone.
+    """
+    return _works(wgmma)
+
+
+# torch's compiler asks once, instead of looking at how a kernel is compiled.
+available._dynamo_marked_constant = True  # type: ignore[attr-defined]
+
+
+@functools.cache
+def _works(wgmma: bool) -> bool:
+    if not torch.cuda.is_available() or torch.version.hip:
+        return False
+    capability = torch.cuda.get_device_capability()
+    if capability < (9, 0) or (wgmma and capability != (9, 0)):
+        return False
+    try:
+        _make_current(torch.cuda.current_device())
+        _compile(PROBE, "probe", [], wgmma)
+    except (AttributeError, ImportError, OSError, RuntimeError):  # No compiler, no driver, another torch.
+        return False
+    return True
+
+
+def source(file: str) -> str:
+    """Return the text of a file of kernels."""
+    return (files("pencil.kernels") / file).read_text(encoding="utf-8")
+
+
+def definitions(constants: Constants) -> list[str]:
+    """Return compiler options that set the constants of a kernel."""
+    return [f"-D{name}={value}" for name, value in constants.items()]
+
+
+def launch(
+    file: str, name: str, constants: Constants, device: int, grid: tuple[int, int], threads: int, args: list[Any],
+    *, shared: int = 0, wgmma: bool = False,
+) -> None:  # fmt: skip
+    """Launch a kernel with so many threads a block and so many bytes of shared memory."""
+    with torch.cuda.device(device):
+        _make_current(device)
+        kernel = _compiled(device, file, name, tuple(constants.items()), shared, wgmma)
+        kernel(grid=(*grid, 1), block=(threads, 1, 1), args=args, shared_mem=shared)
+
+
+def _make_current(device: int) -> None:
+    """Let this thread see what torch has on the device.
+
+    The driver needs that, and a thread of autograd's has not got it before torch itself launches something there.
+    """
+    seen = _thread.__dict__.setdefault("devices", set())
+    if device not in seen:
+        torch.zeros(1, device=torch.device("cuda", device))
+        seen.add(device)
+
+
+@functools.cache
+def _compiled(
+    device: int, file: str, name: str, constants: tuple[tuple[str, int], ...], shared: int, wgmma: bool
+) -> Any:
+    kernel = _compile(source(file), name, definitions(dict(constants)), wgmma)
+    if shared:
+        kernel.set_shared_memory_config(shared)
+    return kernel
+
+
+def _compile(text: str, name: str, options: list[str], wgmma: bool) -> Any:
+    capability = "90a" if wgmma else None
+    return torch.cuda._compile_kernel(text, name, compute_capability=capability, nvcc_options=options)

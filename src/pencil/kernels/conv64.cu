@@ -1,0 +1,292 @@
+// A 3×3 convolution of stride 1 over rows of 64 channels in bfloat16, and its gradient towards the input, for Hopper.
+//
+// Channels of the result are the 64 rows of a wgmma and 256 pixels its columns: total[channel, pixel] += weights ·
+// pixels.
+//
+// Pixels lie in shared memory as planes of eight channels (16 bytes), without swizzle. A wgmma reads groups of eight
+// neighbouring pixels at a fixed distance; each group is held with the pixel on either side of it, ten rows, so that
+// any of the nine shifts is only another start address, and no column is computed that is not wanted.
+//
+// Two warp groups multiply, one brings in. The weights stay in shared memory for the whole program, and the two take
+// tiles of 256 pixels in turn: while one multiplies, the other writes its result out and the third brings the next tile
+// in. Forward, the mean of each tile and the squared distances from it are taken; they are joined in a fixed order
+// elsewhere.
+//
+// Constants of the compilation:
+//   HEIGHT, WIDTH  of an image     TURNED  towards the input
+
+typedef unsigned int u32;
+typedef unsigned short u16;
+typedef unsigned long long u64;
+
+constexpr int CHANNELS = 64, CHUNKS = CHANNELS / 8, TAPS = 9;
+constexpr int TILE = 256;  // Pixels.
+constexpr int LINES = TILE / WIDTH, DOWN = LINES + 2, ACROSS = WIDTH / 8;
+constexpr int GROUP = 10;                                // Rows of eight pixels and their neighbours.
+constexpr int PLANE = (DOWN * ACROSS * GROUP + 1) * 16;  // One row more, so that planes start in other banks.
+constexpr int BAND_BYTES = CHUNKS * PLANE, TAP_BYTES = CHANNELS * CHANNELS * 2, PIXEL = CHANNELS * 2;
+constexpr int THREADS = 384, BRINGS = 136, MULTIPLIES = 184;  // Registers: 136 + 2 · 184 = 3 · 168.
+
+constexpr int WEIGHTS_AT = 2 * BAND_BYTES, STAGE_AT = WEIGHTS_AT + TAPS * TAP_BYTES;
+constexpr int FULL = STAGE_AT + TILE * PIXEL;                         // Barriers: each third of the weights,
+constexpr int BAND_FULL = FULL + 3 * 8, BAND_EMPTY = BAND_FULL + 16;  // each group's pixels,
+constexpr int UNSTAGED = BAND_EMPTY + 16, NEXT = UNSTAGED + 16;       // its result written out, its turn to multiply.
+constexpr int SHARED_BYTES = NEXT + 16;
+
+static_assert(WIDTH % 8 == 0 && TILE % WIDTH == 0 && HEIGHT % LINES == 0, "a tile is some lines of one image");
+static_assert(SHARED_BYTES <= 232448, "shared memory of a program");
+
+#ifndef EMULATED
+#define DEVICE static __device__ __forceinline__
+
+DEVICE u32 shared_address(const void* at) { return (u32)__cvta_generic_to_shared(at); }
+
+DEVICE void copy16(u32 to, const void* from) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
+}
+DEVICE void commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+template <int N> DEVICE void wait_but() { asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory"); }
+
+DEVICE void store16(u32 to, uint4 all) {
+    asm volatile("st.shared.v4.b32 [%0], {%1,%2,%3,%4};" ::"r"(to), "r"(all.x), "r"(all.y), "r"(all.z), "r"(all.w)
+                 : "memory");
+}
+DEVICE uint4 load16(u32 from) {
+    uint4 all;
+    asm volatile("ld.shared.v4.b32 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(all.x), "=r"(all.y), "=r"(all.z), "=r"(all.w) : "r"(from) : "memory");
+    return all;
+}
+DEVICE void store_turned(u32 to, const u32* from) {  // Four 8×8 tiles.
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1,%2,%3,%4};"
+                 ::"r"(to), "r"(from[0]), "r"(from[1]), "r"(from[2]), "r"(from[3]) : "memory");
+}
+
+DEVICE void begin(u32 barrier, int count) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(count) : "memory");
+}
+DEVICE void arrive(u32 barrier) {
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
+DEVICE void wait(u32 barrier, int parity) {
+    asm volatile("{\n.reg .pred done;\nAGAIN:\n"
+                 "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
+                 "@!done bra AGAIN;\n}" ::"r"(barrier), "r"(parity) : "memory");
+}
+DEVICE void meet(int which, int threads) { asm volatile("bar.sync %0, %1;" ::"r"(which), "r"(threads) : "memory"); }
+DEVICE void meet_warp() { __syncwarp(); }
+DEVICE void show_async() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }  // What it wrote, to wgmma.
+
+template <int N> DEVICE void more_registers() { asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(N)); }
+template <int N> DEVICE void less_registers() { asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(N)); }
+
+DEVICE void fence_products() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+DEVICE void commit_products() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+template <int N> DEVICE void wait_products() { asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(N) : "memory"); }
+DEVICE void settle(float* total) {  // Keeps the compiler from reading early.
+#pragma unroll
+    for (int i = 0; i < 128; i++) asm volatile("" : "+f"(total[i])::"memory");
+}
+
+#define T1(i) "+f"(total[i])
+#define T4(i) T1(i), T1(i + 1), T1(i + 2), T1(i + 3)
+#define T16(i) T4(i), T4(i + 4), T4(i + 8), T4(i + 12)
+#define T64(i) T16(i), T16(i + 16), T16(i + 32), T16(i + 48)
+template <int TURN> DEVICE void multiply(float* total, u64 a, u64 b) {  // total[64×256] += a·b
+    asm volatile(
+        "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16 {"
+        "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,"
+        "%29,%30,%31,%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,%48,%49,%50,%51,%52,%53,%54,"
+        "%55,%56,%57,%58,%59,%60,%61,%62,%63,%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79,%80,"
+        "%81,%82,%83,%84,%85,%86,%87,%88,%89,%90,%91,%92,%93,%94,%95,%96,%97,%98,%99,%100,%101,%102,%103,%104,%105,"
+        "%106,%107,%108,%109,%110,%111,%112,%113,%114,%115,%116,%117,%118,%119,%120,%121,%122,%123,%124,%125,%126,"
+        "%127}, %128, %129, 1, 1, 1, %130, 0;"
+        : T64(0), T64(64)
+        : "l"(a), "l"(b), "n"(TURN));
+}
+DEVICE u32 pack(float low, float high) {  // Two bfloat16, rounded to nearest even.
+    u32 both;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
+    return both;
+}
+DEVICE float as_float(u32 bits) { return __uint_as_float(bits); }
+DEVICE float from_lane(float value, int mask) { return __shfl_xor_sync(0xffffffffu, value, mask); }
+extern __shared__ __align__(128) unsigned char shared[];
+#endif
+
+DEVICE float low(u32 pair) { return as_float(pair << 16); }
+DEVICE float high(u32 pair) { return as_float(pair & 0xffff0000u); }
+DEVICE uint4 read16(const u16* from) { return *reinterpret_cast<const uint4*>(from); }
+DEVICE void write16(u16* to, uint4 all) { *reinterpret_cast<uint4*>(to) = all; }
+DEVICE u64 descriptor(u32 start, u32 lead, u32 stride) {
+    return (u64)((start & 0x3ffff) >> 4) | (u64)(lead >> 4) << 16 | (u64)(stride >> 4) << 32;
+}
+
+// Brings the pixels of a tile and around it in; all are asked for before the place for them must be free.
+template <int COUNT> DEVICE void fill_band(const u16* image, int tile, u32 band, int thread, u32 free, int parity) {
+    constexpr int step = COUNT / CHUNKS, pixels = DOWN * WIDTH, turns = pixels / step;
+    static_assert(pixels % step == 0 && step % 8 == 0, "every thread the same, and always the same of a group");
+    const int chunk = thread % CHUNKS, own = thread / CHUNKS, line = tile % (HEIGHT / LINES) * LINES;
+    const int first = line ? 0 : WIDTH, last = line + LINES == HEIGHT ? pixels - WIDTH : pixels;
+    const long long from = ((long long)tile * TILE - WIDTH) * CHANNELS + chunk * 8;
+    uint4 found[turns];
+#pragma unroll
+    for (int i = 0; i < turns; i++) {
+        const int pixel = own + i * step;
+        found[i] = make_uint4(0u, 0u, 0u, 0u);
+        if (pixel >= first && pixel < last) found[i] = read16(image + from + (long long)pixel * CHANNELS);
+    }
+    if (free) wait(free, parity);
+    const int inner = own % 8;
+    const u32 row = band + chunk * PLANE + (own / 8 * GROUP + 1 + inner) * 16;
+#pragma unroll
+    for (int i = 0; i < turns; i++) {
+        const int group = (own + i * step) / 8;
+        const u32 at = row + i * (step / 8) * GROUP * 16;
+        store16(at, found[i]);
+        if (inner == 0 && group % ACROSS != 0) store16(at - 32, found[i]);        // Right of the group before.
+        if (inner == 7 && (group + 1) % ACROSS != 0) store16(at + 32, found[i]);  // Left of the one after.
+    }
+    show_async();
+}
+
+// Asks for the weights of one tap.
+DEVICE void fetch_tap(const u16* kernel, int tap, u32 to, int thread) {
+#pragma unroll
+    for (int i = thread; i < CHANNELS * CHUNKS; i += 128) {  // Eight lanes write eight rows of a plane.
+        const int row = i / 64 * 8 + i % 8, chunk = i / 32 % 2 * 4 + i / 8 % 4;
+        const u16* const from = kernel + (row * TAPS + (TURNED ? 8 - tap : tap)) * CHANNELS + chunk * 8;
+        copy16(to + (chunk * CHANNELS + row) * 16, from);
+    }
+}
+
+template <int LEFT> DEVICE void hand_on(u32 barrier) {
+    wait_but<LEFT>();
+    show_async();
+    arrive(barrier);
+}
+
+// The first tile is brought in by those who multiply, the others here.
+DEVICE void bring(const u16* image, const u16* kernel, int tiles, u32 base, int thread) {
+#pragma unroll 1
+    for (int tap = 0; tap < TAPS; tap++) {
+        fetch_tap(kernel, tap, base + WEIGHTS_AT + tap * TAP_BYTES, thread);
+        if (tap % 3 == 2) commit();
+    }
+    hand_on<2>(base + FULL);
+    hand_on<1>(base + FULL + 8);
+    hand_on<0>(base + FULL + 16);
+#pragma unroll 1
+    for (int count = 1, tile = blockIdx.x + gridDim.x; tile < tiles; count++, tile += gridDim.x) {
+        const int group = count % 2, before = (count / 2 - 1) & 1;
+        const u32 free = count > 1 ? base + BAND_EMPTY + group * 8 : 0;
+        fill_band<128>(image, tile, base + group * BAND_BYTES, thread, free, before);
+        arrive(base + BAND_FULL + group * 8);
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, 1)
+conv64(const u16* image, const u16* kernel, u16* out, float* partial, int batch) {
+    const u32 base = shared_address(shared);
+    const int tiles = batch * (HEIGHT / LINES), group = threadIdx.x / 128, thread = threadIdx.x % 128;
+
+    // The columns beside the image stay zero.
+    for (int i = threadIdx.x; i < 2 * CHUNKS * DOWN * 2; i += THREADS) {
+        const int side = i % 2, line = i / 2 % DOWN, plane = i / 2 / DOWN;
+        const int row = side ? (line + 1) * ACROSS * GROUP - 1 : line * ACROSS * GROUP;
+        store16(base + plane * PLANE + row * 16, make_uint4(0u, 0u, 0u, 0u));
+    }
+    if (threadIdx.x == 0) {
+        for (int third = 0; third < 3; third++) begin(base + FULL + third * 8, 128);
+        for (int each = 0; each < 2; each++) {
+            begin(base + BAND_FULL + each * 8, 128);
+            begin(base + BAND_EMPTY + each * 8, 4);
+            begin(base + UNSTAGED + each * 8, 4);
+            begin(base + NEXT + each * 8, 4);
+        }
+    }
+    show_async();
+    __syncthreads();
+
+    if (group == 2) {
+        less_registers<BRINGS>();
+        bring(image, kernel, tiles, base, thread);
+        return;
+    }
+
+    more_registers<MULTIPLIES>();
+    const int warp = thread / 32, lane = thread % 32;
+    const u32 band = base + group * BAND_BYTES, stage = base + STAGE_AT;
+    const u32 corner = stage + (lane / 16 * 8 + lane % 8) * PIXEL + ((warp * 2 + lane / 8 % 2) ^ lane % 8) * 16;
+    fill_band<256>(image, blockIdx.x, base, threadIdx.x, 0, 0);
+    meet(1, 256);
+#pragma unroll 1
+    for (int turn = 0, tile = blockIdx.x + group * gridDim.x; tile < tiles; turn++, tile += 2 * gridDim.x) {
+        const int before = group ? turn : turn - 1;  // The other's turn.
+        if (before >= 0) wait(base + BAND_FULL + group * 8, before & 1);
+        float total[128];
+#pragma unroll
+        for (int i = 0; i < 128; i++) total[i] = 0.0f;
+        if (before >= 0) wait(base + NEXT + group * 8, before & 1);
+#pragma unroll 1
+        for (int tap = 0; tap < TAPS; tap++) {
+            wait(base + FULL + tap / 3 * 8, 0);
+            const u32 weights = base + WEIGHTS_AT + tap * TAP_BYTES;
+            const u32 pixels = band + (tap / 3 * ACROSS * GROUP + tap % 3) * 16;
+            constexpr int along = TURNED ? 128 : CHANNELS * 16, over = TURNED ? CHANNELS * 16 : 128;  // Of weights.
+            fence_products();
+#pragma unroll
+            for (int k = 0; k < CHANNELS / 16; k++)
+                multiply<TURNED>(total, descriptor(weights + k * 2 * along, along, over),
+                                 descriptor(pixels + k * 2 * PLANE, PLANE, GROUP * 16));
+            commit_products();
+        }
+        if (lane == 0) arrive(base + NEXT + (1 - group) * 8);
+        wait_products<0>();
+        settle(total);
+        if (lane == 0) arrive(base + BAND_EMPTY + group * 8);
+
+        // A thread's channels are this and eight more, its pixels 8·i + lane % 4 · 2 and the next.
+        const int channel = warp * 16 + lane / 4;
+        float mean[2] = {0.0f, 0.0f}, spread[2] = {0.0f, 0.0f};
+        u32 kept[64];
+        if (before >= 0) wait(base + UNSTAGED + (1 - group) * 8, before & 1);
+#pragma unroll
+        for (int i = 0; i < 16; i++) {
+#pragma unroll
+            for (int j = 0; j < 4; j++) {
+                u32& pair = kept[i * 4 + j];
+                pair = pack(total[i * 8 + j * 2], total[i * 8 + j * 2 + 1]);
+                if (!TURNED) mean[j % 2] += low(pair), mean[j % 2] += high(pair);
+            }
+            store_turned(corner + i * 16 * PIXEL, kept + i * 4);
+        }
+        meet(2 + group, 128);
+        const int chunk = thread % CHUNKS, pixel = thread / CHUNKS;
+        u16* const to = out + ((long long)tile * TILE + pixel) * CHANNELS + chunk * 8;
+        const u32 from = stage + pixel * PIXEL + (chunk ^ pixel % 8) * 16;
+#pragma unroll
+        for (int i = 0; i < 16; i++) write16(to + i * 16 * CHANNELS, load16(from + i * 16 * PIXEL));
+        meet_warp();
+        if (lane == 0) arrive(base + UNSTAGED + group * 8);
+
+        if (!TURNED)
+#pragma unroll
+            for (int half = 0; half < 2; half++) {
+                mean[half] += from_lane(mean[half], 1);
+                mean[half] += from_lane(mean[half], 2);
+                mean[half] /= TILE;
+#pragma unroll
+                for (int i = half; i < 64; i += 2) {
+                    const float one = low(kept[i]) - mean[half], two = high(kept[i]) - mean[half];
+                    spread[half] += one * one + two * two;
+                }
+                spread[half] += from_lane(spread[half], 1);
+                spread[half] += from_lane(spread[half], 2);
+                if (lane % 4 == 0) {
+                    partial[(long long)tile * 2 * CHANNELS + channel + half * 8] = mean[half];
+                    partial[((long long)tile * 2 + 1) * CHANNELS + channel + half * 8] = spread[half];
+                }
+            }
+    }
+}

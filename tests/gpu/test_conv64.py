@@ -1,0 +1,112 @@
+"""The convolution for Hopper on a real GPU, against torch in 64 bits."""
+
+import copy
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from pencil.backbones._resnet import BasicBlock
+from pencil.kernels import BlockConv, _conv64, introduce_operators
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(
+        not torch.cuda.is_available() or torch.cuda.get_device_capability() != (9, 0), reason="no Hopper GPU here"
+    ),
+]
+LAST = torch.channels_last
+FIRST_IN_ITS_THREAD = """
+import torch
+from torch import nn
+from pencil.kernels import BlockConv, BlockNorm, NormReLU
+
+way, channels = "{way}", 32 if "{way}" == "norm and conv" else 64
+x = torch.randn(128, channels, 32, 32, device="cuda").bfloat16().contiguous(memory_format=torch.channels_last)
+x.requires_grad_()
+with torch.autocast("cuda", torch.bfloat16):
+    if way == "conv":
+        out, moments = BlockConv(64, 64).cuda().with_moments(x)
+        assert moments is not None
+    elif way == "norm":
+        out = BlockNorm(64).cuda()(x)
+    else:
+        out, moments, _ = NormReLU(32).cuda().then(nn.Conv2d(32, 32, 3, 1, 1, bias=False).cuda(), x, None)
+        assert moments is not None
+gradient, = torch.autograd.grad(out, x, torch.ones_like(out))
+torch.cuda.synchronize()
+assert gradient.isfinite().all() and gradient.abs().sum() > 0
+"""
+
+
+def _images(*shape: int) -> Tensor:
+    return torch.randn(shape, device="cuda").bfloat16().contiguous(memory_format=LAST)
+
+
+def _apart(a: Tensor, b: Tensor) -> float:
+    return float((a.double() - b.double()).norm() / b.double().norm())
+
+
+@pytest.mark.parametrize(("batch", "height", "width"), [(128, 32, 32), (72, 32, 32), (320, 16, 16), (16, 64, 64)])
+def test_output_moments_and_gradients_are_those_of_torch(batch: int, height: int, width: int) -> None:
+    torch.manual_seed(0)
+    layer = BlockConv(64, 64).cuda()
+    x, grad = _images(batch, 64, height, width).requires_grad_(), _images(batch, 64, height, width)
+    assert _conv64.takes(x, layer.weight)
+
+    def ours() -> list[Tensor]:
+        with torch.autocast("cuda", torch.bfloat16):
+            out, moments = layer.with_moments(x)
+        assert moments is not None
+        return [out, *torch.autograd.grad(out, [x, layer.weight], grad), moments]
+
+    seen = ours()
+    for _ in range(3):
+        # The weights' gradient is cuDNN's, which may add in any order.
+        assert all(torch.equal(seen[i], again) for i, again in enumerate(ours()) if i != 2)
+    weight = layer.weight.detach().bfloat16().double().requires_grad_()
+    expected = functional.conv2d(x.double(), weight, padding=1)
+    wanted = [expected, *torch.autograd.grad(expected, [x, weight], grad.double())]
+    assert seen[2].dtype == torch.float32
+    for found, right in zip(seen, wanted, strict=False):
+        assert _apart(found, right) < 3e-3
+    wide = seen[0].detach().double()
+    torch.testing.assert_close(seen[3][0].double(), wide.mean((0, 2, 3)), rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(seen[3][1].double(), wide.var((0, 2, 3), unbiased=False), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_block_learns_as_one_of_plain_layers(monkeypatch: pytest.MonkeyPatch, compiled: bool) -> None:
+    torch.manual_seed(0)
+    x, grad = _images(128, 64, 32, 32), _images(128, 64, 32, 32)
+    block = BasicBlock(64, 64, 1).to("cuda", memory_format=LAST)
+    introduce_operators()
+    takes = _conv64.takes
+
+    def results(block: nn.Module, *, exact: bool = False, fuse: bool = True) -> list[Tensor]:
+        monkeypatch.setattr(_conv64, "takes", takes if fuse else lambda x, kernel: False)
+        block = copy.deepcopy(block).to(torch.float64 if exact else torch.float32)
+        model = torch.compile(block, dynamic=False, fullgraph=True) if compiled and fuse else block
+        image = (x.double() if exact else x.clone()).requires_grad_()
+        with torch.autocast("cuda", torch.bfloat16, enabled=not exact):
+            one, other = model((image, image))
+        given = grad.to(one.dtype)
+        torch.autograd.backward([one, other], [given, given])
+        found = [one.detach(), image.grad, *(p.grad for p in block.parameters()), *block.buffers()]
+        return [tensor.double() for tensor in found if tensor is not None]
+
+    right, rounded, found = results(block, exact=True, fuse=False), results(block, fuse=False), results(block)
+    assert len(right) == len(found) == 2 + 6 + 6
+    for exactly, plain, ours in zip(right, rounded, found, strict=True):
+        assert (ours - exactly).norm() <= 2 * (plain - exactly).norm() + 1e-3 * exactly.norm()
+
+
+@pytest.mark.parametrize("way", ["conv", "norm", "norm and conv"])
+def test_the_first_thing_that_autograds_thread_does_may_be_a_kernel(way: str, place: Path) -> None:
+    code = FIRST_IN_ITS_THREAD.replace("{way}", way)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]

@@ -1,0 +1,232 @@
+"""The convolution for Hopper, run on the CPU by an emulation of a GPU's threads, against torch in 64 bits."""
+
+import ctypes
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+pytest.importorskip("triton", reason="triton is not installed")
+
+from pencil.kernels import BlockConv, BlockNorm, _conv64, _norm_cuda, _nvrtc
+
+pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="no C++ compiler here")
+CHANNELS, LAST = 64, torch.channels_last
+EMULATOR = Path(__file__).parent / "emulated.hpp"
+CALL = """
+extern "C" int shared_bytes() { return SHARED_BYTES; }
+extern "C" const char* run(int programs, unsigned seed, bool waits, const u16* image, const u16* kernel, u16* out,
+                           float* partial, int batch) {
+    late = waits;
+    return launch_in_disorder(programs, THREADS, seed, [=] { conv64(image, kernel, out, partial, batch); });
+}
+"""
+Launch = Callable[..., None]
+
+
+@pytest.fixture(scope="module")
+def emulated(tmp_path_factory: pytest.TempPathFactory) -> Launch:
+    """What stands in for the launch of the kernel; programs are so few that each has several tiles."""
+    libraries: dict[str, ctypes.CDLL] = {}
+
+    def built(known: dict[str, int]) -> ctypes.CDLL:
+        if str(known) not in libraries:
+            folder = tmp_path_factory.mktemp("emulated")
+            text, made = folder / "kernel.cpp", folder / "kernel.so"
+            text.write_text(f'#include "{EMULATOR}"\n{_nvrtc.source("conv64.cu")}{CALL}', encoding="utf-8")
+            options = ["-O1", "-std=c++17", "-shared", "-fPIC", "-Wno-unknown-pragmas", *_nvrtc.definitions(known)]
+            subprocess.run(["g++", *options, str(text), "-o", str(made)], check=True)
+            libraries[str(known)] = ctypes.CDLL(str(made))
+            libraries[str(known)].run.restype = ctypes.c_char_p
+        return libraries[str(known)]
+
+    def launch(
+        known: dict[str, int],
+        device: Any,
+        tiles: int,
+        args: list[Any],
+        programs: int = 1,
+        seed: int = 1,
+        late: bool = True,
+    ) -> None:
+        library = built(known)
+        assert library.shared_bytes() == _conv64.shared_bytes(known["WIDTH"])
+        pointers = [ctypes.c_void_p(tensor.data_ptr()) for tensor in args[:-1]]
+        wrong = library.run(programs, seed, ctypes.c_bool(late), *pointers, args[-1])
+        assert wrong is None, wrong
+
+    return launch
+
+
+def _images(batch: int, height: int, width: int) -> Tensor:
+    return torch.randn(batch, CHANNELS, height, width).bfloat16().contiguous(memory_format=LAST)
+
+
+def _apart(a: Tensor, b: Tensor) -> float:
+    return float((a.double() - b.double()).norm() / b.double().norm())
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["at once", "late"])
+@pytest.mark.parametrize(
+    ("way", "batch", "height", "width", "programs"),
+    [
+        ("forward", 2, 32, 32, 1),  # eight tiles, one after the other
+        ("forward", 2, 32, 32, 3),  # three, three and two
+        ("forward", 1, 32, 32, 4),  # one each
+        ("forward", 2, 8, 64, 1),
+        ("gradient", 2, 32, 32, 1),
+        ("gradient", 2, 32, 32, 3),
+        ("gradient", 3, 16, 16, 1),
+    ],
+)
+def test_a_convolution_and_its_moments(
+    emulated: Launch, monkeypatch: pytest.MonkeyPatch, way: str, batch: int, height: int, width: int, programs: int,
+    late: bool,
+) -> None:  # fmt: skip
+    torch.manual_seed(0)
+    image = _images(batch, height, width)
+    kernel = (0.1 * torch.randn(CHANNELS, CHANNELS, 3, 3)).bfloat16().contiguous(memory_format=LAST)
+    rubbish = torch.full_like
+    monkeypatch.setattr(torch, "empty_like", lambda x: rubbish(x, float("nan")))
+    for seed in (1, 15838):
+        monkeypatch.setattr(_conv64, "_launch", lambda *args: emulated(*args, programs, seed, late))  # noqa: B023
+        if way == "gradient":
+            found = _conv64.gradient(image, kernel)
+            expected = functional.conv_transpose2d(image.double(), kernel.double(), padding=1)
+        else:
+            found, sums = _conv64.forward(image, kernel)
+            expected = functional.conv2d(image.double(), kernel.double(), padding=1)
+            tiles = found.double().permute(0, 2, 3, 1).reshape(-1, _conv64.TILE, CHANNELS)
+            assert _apart(sums[:, 0], tiles.mean(1)) < 1e-5
+            assert _apart(sums[:, 1], tiles.var(1, unbiased=False) * _conv64.TILE) < 1e-5
+        assert _apart(found, expected) < 3e-3
+
+
+def test_other_sizes_and_machines_are_left_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = [(32, 32), (16, 16), (64, 64), (4, 64), (8, 32), (32, 16), (8, 16), (8, 8), (28, 28), (6, 64), (32, 24)]
+    assert [_conv64.divides(*size) for size in sizes] == [True] * 6 + [False] * 5
+    assert not _conv64.takes(_images(64, 32, 32), torch.zeros(CHANNELS, CHANNELS, 3, 3))  # not on a GPU
+
+
+class OnGPU(Tensor):
+    """An image that says it lies on a GPU."""
+
+    is_cuda = True
+
+
+@pytest.mark.parametrize(
+    ("shape", "kernel", "dtype", "taken"),
+    [
+        ((64, 64, 32, 32), (64, 64, 3, 3), torch.bfloat16, True),
+        ((63, 64, 32, 32), (64, 64, 3, 3), torch.bfloat16, False),  # too few pixels
+        ((64, 64, 32, 32), (64, 64, 3, 3), torch.float32, False),
+        ((64, 64, 32, 32), (128, 64, 3, 3), torch.bfloat16, False),
+        ((64, 32, 32, 64), (64, 32, 3, 3), torch.bfloat16, False),
+        ((99, 64, 28, 28), (64, 64, 3, 3), torch.bfloat16, False),
+        ((64, 64, 32, 32), (64, 64, 1, 1), torch.bfloat16, False),
+    ],
+)
+def test_what_is_taken(
+    monkeypatch: pytest.MonkeyPatch, shape: tuple[int, ...], kernel: tuple[int, ...], dtype: torch.dtype, taken: bool
+) -> None:
+    asked: list[bool] = []
+    monkeypatch.setattr(_nvrtc, "_works", lambda wgmma: not asked.append(wgmma))
+    image = torch.empty(shape, dtype=dtype).as_subclass(OnGPU)
+    assert _conv64.takes(image, torch.empty(kernel)) == taken
+    assert asked == [True] * taken
+
+
+@pytest.fixture
+def fused(emulated: Launch, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, int]]:
+    """Convolve as if this were such a GPU; returns what is launched."""
+    launched: list[dict[str, int]] = []
+
+    def launch(known: dict[str, int], *args: Any) -> None:
+        launched.append(known)
+        emulated(known, *args)
+
+    monkeypatch.setattr(_conv64, "_launch", launch)
+    monkeypatch.setattr(_conv64, "takes", lambda x, _: x.dtype == torch.bfloat16 and _nvrtc.available(wgmma=True))
+    return launched
+
+
+@pytest.mark.parametrize("backend", [None, "aot_eager"])
+def test_layers_learn_as_those_of_torch(
+    fused: list[dict[str, int]], monkeypatch: pytest.MonkeyPatch, backend: str | None
+) -> None:
+    torch.manual_seed(0)
+    x = torch.randn(1, CHANNELS, 32, 32).contiguous(memory_format=LAST)
+    first = nn.Conv2d(CHANNELS, CHANNELS, 1).to(memory_format=LAST)
+    conv = BlockConv(CHANNELS, CHANNELS).to(memory_format=LAST)
+    norm = BlockNorm(CHANNELS)
+
+    def outcome(dtype: torch.dtype, *, fuse: bool = False) -> list[Tensor]:
+        def works(wgmma: bool) -> bool:
+            torch._dynamo.graph_break()  # The compiler must not look into this.
+            return fuse
+
+        monkeypatch.setattr(_nvrtc, "_works", works)
+        layers = [layer.to(dtype) for layer in (first, conv, norm)]
+
+        def network(image: Tensor) -> Tensor:
+            with torch.autocast("cpu", torch.bfloat16, enabled=dtype != torch.float64):
+                out: Tensor = norm(*conv.with_moments(first(image)))
+            return out
+
+        model = torch.compile(network, backend=backend, fullgraph=True) if backend and fuse else network
+        parameters = [p for layer in layers for p in layer.parameters()]
+        image = x.to(dtype).requires_grad_()
+        gradients = torch.autograd.grad(model(image).double().square().sum(), [image, *parameters])
+        return [gradient.double() for gradient in gradients]
+
+    exact = outcome(torch.float64)
+    plain, ours = outcome(torch.float32), outcome(torch.float32, fuse=True)
+    assert [known["TURNED"] for known in fused] == [0, 1]
+    for right, rounded, found in zip(exact, plain, ours, strict=True):
+        assert (found - right).norm() <= 2 * (rounded - right).norm() + 1e-3 * right.norm()
+
+
+def test_the_moments_are_those_of_the_result(fused: list[dict[str, int]], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_nvrtc, "_works", lambda wgmma: True)
+    conv, x = BlockConv(CHANNELS, CHANNELS), _images(1, 32, 32)
+    with torch.autocast("cpu", torch.bfloat16):
+        out, moments = conv.with_moments(x)
+    assert moments is not None and not moments.requires_grad
+    wide = out.detach().double()
+    torch.testing.assert_close(moments[0].double(), wide.mean((0, 2, 3)), rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(moments[1].double(), wide.var((0, 2, 3), unbiased=False), rtol=1e-5, atol=1e-6)
+
+
+def test_it_is_torchs_own_convolution_otherwise(fused: list[dict[str, int]], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_nvrtc, "_works", lambda wgmma: True)
+    conv, x = BlockConv(CHANNELS, CHANNELS), _images(1, 16, 16)
+    turned_off = [
+        (conv, x.float(), True),  # not in 16 bits yet
+        (conv.eval(), x, True),
+        (BlockConv(CHANNELS, CHANNELS, stride=2), x, True),
+        (BlockConv(CHANNELS, CHANNELS).bfloat16(), x, False),
+    ]
+    for layer, image, cast in turned_off:
+        with torch.autocast("cpu", torch.bfloat16, enabled=cast):
+            out, moments = layer.with_moments(image)
+            assert torch.equal(out, functional.conv2d(image, layer.weight, None, layer.stride, 1))
+        assert moments is None
+    assert not fused
+    assert {name: tuple(p.shape) for name, p in conv.named_parameters()} == {"weight": (64, 64, 3, 3)}
+
+
+@pytest.mark.parametrize("added", [False, True])
+def test_a_norm_takes_moments_that_come_with_its_input(monkeypatch: pytest.MonkeyPatch, added: bool) -> None:
+    plain, layer = nn.BatchNorm2d(CHANNELS), BlockNorm(CHANNELS)
+    x, beside = torch.randn(3, CHANNELS, 4, 4), torch.randn(3, CHANNELS, 4, 4)
+    moments = torch.stack([x.mean((0, 2, 3)), x.var((0, 2, 3), unbiased=False)])
+    expected = functional.relu(plain(x) + (beside if added else 0.0))
+    assert not _norm_cuda.takes(x)
+    assert torch.equal(layer(x, moments, beside if added else None), expected)
+    assert torch.equal(layer.twice(x, moments, beside if added else None)[1], expected)
