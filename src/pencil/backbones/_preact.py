@@ -6,7 +6,7 @@ from itertools import pairwise
 from torch import Tensor, nn
 
 from pencil.backbones._init import he_initialise
-from pencil.kernels import NormReLU
+from pencil.kernels import NormReLU, Stem
 
 
 class PreActBlock(nn.Module):
@@ -38,7 +38,7 @@ class PreActResNet(nn.Module):
 
     def __init__(self, channels: int, num_classes: int, *, widths: Sequence[int], blocks: Sequence[int]) -> None:
         super().__init__()
-        self.stem = nn.Conv2d(channels, widths[0], 3, 1, 1, bias=False)
+        self.stem = Stem(channels, widths[0], 3, 1, 1, bias=False)
         stages = [_stage(widths[0], widths[0], blocks[0], stride=1)]
         stages += [_stage(a, b, n, stride=2) for (a, b), n in zip(pairwise(widths), blocks[1:], strict=True)]
         self.stages = nn.ModuleList(stages)

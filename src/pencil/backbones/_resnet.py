@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from torch import Tensor, nn
 
 from pencil.backbones._init import he_initialise
-from pencil.kernels import BlockConv, BlockNorm
+from pencil.kernels import BlockConv, BlockNorm, Stem
 
 Ways = tuple[Tensor, Tensor]
 """What a block is given, for its convolutions and for its shortcut: twice the same, each with a gradient of its own."""
@@ -67,7 +67,7 @@ class ResNet(nn.Module):
         small_images: bool,
     ) -> None:
         super().__init__()
-        self.conv1 = nn.Conv2d(channels, 64, 3, 1, 1, bias=False) if small_images else _wide_stem(channels)
+        self.conv1 = Stem(channels, 64, *((3, 1, 1) if small_images else (7, 2, 3)), bias=False)
         self.bn1 = BlockNorm(64)
         self.maxpool = nn.Identity() if small_images else nn.MaxPool2d(3, 2, 1)
         self.layer1 = _stage(block, 64, 64, blocks[0], stride=1)
@@ -87,10 +87,6 @@ class ResNet(nn.Module):
             return self.bn1.twice(self.conv1(x))
         pooled = self.maxpool(self.bn1(self.conv1(x)))
         return pooled, pooled
-
-
-def _wide_stem(channels: int) -> nn.Conv2d:
-    return nn.Conv2d(channels, 64, 7, 2, 3, bias=False)
 
 
 def _shortcut(inside: int, outside: int, stride: int) -> nn.Sequential:

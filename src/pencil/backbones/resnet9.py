@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from pencil.backbones._init import he_initialise
 from pencil.backbones._spec import image_channels
 from pencil.errors import PencilError
-from pencil.kernels import NormReLU
+from pencil.kernels import NormReLU, Stem
 from pencil.types import InputSpec
 
 SMALLEST_POOLED = 8
@@ -23,7 +23,7 @@ class ConvNorm(nn.Module):
 
     def __init__(self, inside: int, outside: int, *, halves: bool = False) -> None:
         super().__init__()
-        self.conv = nn.Conv2d(inside, outside, 3, 1, 1, bias=False)
+        self.conv = Stem(inside, outside, 3, 1, 1, bias=False)
         self.pool = nn.MaxPool2d(2) if halves else nn.Identity()
         self.norm = NormReLU(outside)
 

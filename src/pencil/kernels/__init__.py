@@ -3,5 +3,6 @@
 from pencil.kernels.compiler import introduce_operators
 from pencil.kernels.conv import BlockConv
 from pencil.kernels.norm import BlockNorm, NormReLU
+from pencil.kernels.stem import Stem
 
-__all__ = ["BlockConv", "BlockNorm", "NormReLU", "introduce_operators"]
+__all__ = ["BlockConv", "BlockNorm", "NormReLU", "Stem", "introduce_operators"]
