@@ -82,16 +82,20 @@ def test_where_they_are_available(
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda: capability)
-    assert [_nvrtc._works.__wrapped__(kind) for kind in (False, True)] == [plain, wgmma]
+    assert [_nvrtc._hindrance.__wrapped__(kind) is None for kind in (False, True)] == [plain, wgmma]
     assert not events or events[0] == "touch cuda:0"
 
     def fails(*_: Any, **__: Any) -> None:
         raise OSError("no compiler")
 
     monkeypatch.setattr(torch.cuda, "_compile_kernel", fails)
-    assert not _nvrtc._works.__wrapped__(False)
+    monkeypatch.setattr(_nvrtc, "_hindrance", _nvrtc._hindrance.__wrapped__)
+    line = (
+        "pencil's kernels for this GPU cannot be compiled (OSError: no compiler): training is slower than it could be."
+    )
+    assert not _nvrtc.available() and _nvrtc.missing() == (line if plain else None)
 
 
 def test_not_without_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    assert not _nvrtc._works.__wrapped__(False) and not _nvrtc._works.__wrapped__(True)
+    assert _nvrtc._hindrance.__wrapped__(False) == _nvrtc._hindrance.__wrapped__(True) == ""

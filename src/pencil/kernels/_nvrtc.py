@@ -24,19 +24,32 @@ def available(*, wgmma: bool = False) -> bool:
 available._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 
-@functools.cache
+def missing() -> str | None:
+    """Say in a line that they would run here, if only they could be compiled."""
+    hindrance = _hindrance(wgmma=False)
+    if not hindrance:
+        return None
+    return f"pencil's kernels for this GPU cannot be compiled ({hindrance}): training is slower than it could be."
+
+
 def _works(wgmma: bool) -> bool:
+    return _hindrance(wgmma) is None
+
+
+@functools.cache
+def _hindrance(wgmma: bool) -> str | None:
+    """Return why they cannot be compiled; nothing where this is not a machine for them, None where they work."""
     if not torch.cuda.is_available() or torch.version.hip:
-        return False
+        return ""
     capability = torch.cuda.get_device_capability()
     if capability < (9, 0) or (wgmma and capability != (9, 0)):
-        return False
+        return ""
     try:
         _make_current(torch.cuda.current_device())
         _compile(PROBE, "probe", [], wgmma)
-    except (AttributeError, ImportError, OSError, RuntimeError):  # No compiler, no driver, another torch.
-        return False
-    return True
+    except (AttributeError, ImportError, OSError, RuntimeError) as error:  # No compiler, no driver, another torch.
+        return " ".join(f"{type(error).__name__}: {error}".split())[:200]
+    return None
 
 
 def source(file: str) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from pencil import kernels
 from pencil.config import HardwareSettings
 from pencil.data.augment import Prepare
 from pencil.data.dataset import Examples, Inputs
@@ -109,7 +110,8 @@ def build_engine(plan: Plan, machine: Machine, folder: Path | None = None) -> tu
         processes=machine.processes,
     )
     missed = idle_gpu(device) if hardware.device == "auto" else None
-    return engine, [text for text in (missed, line) if text]
+    slower = kernels.missing() if device.type == "cuda" else None
+    return engine, [text for text in (missed, line, slower) if text]
 
 
 def _table(plan: Plan, machine: Machine, batch_size: int, folder: Path | None) -> ExampleTable:
