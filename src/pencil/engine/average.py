@@ -22,6 +22,7 @@ class Average:
         numbers = [name for name, value in theirs.items() if value.is_floating_point()]
         self.theirs, self.mine = [theirs[name].data for name in numbers], [mine[name].data for name in numbers]
 
+    @torch.no_grad()
     def follow(self) -> None:
         """Move towards the network by one step; tensors alone, so that a captured step can do it."""
         self.count += 1

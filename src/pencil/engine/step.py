@@ -64,7 +64,6 @@ class Step:
         # Compiled, all columns are read at once, and written. What other tables do besides is not for the compiler.
         self.dense = type(state.table) is ExampleTable
         self.begin, self.end = wrap(self._begin), wrap(self._end)
-        self.follow = wrap(state.average.follow) if state.average else None
 
     def __call__(self, size: int) -> None:
         """Train on the next `size` examples of the epoch's order; with none left, still take part in the sums."""
@@ -201,6 +200,5 @@ class Step:
         optimizer.found_inf = self.found  # type: ignore[attr-defined]
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
-        if self.follow is not None:
-            with torch.no_grad():
-                self.follow()
+        if self.state.average is not None:
+            self.state.average.follow()
