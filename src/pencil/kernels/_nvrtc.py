@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 Constants = dict[str, int]
+COMMON = "bfloat16.cuh"
 PROBE = 'extern "C" __global__ void probe() {}'
 _thread = threading.local()
 
@@ -53,8 +54,8 @@ def _hindrance(wgmma: bool) -> str | None:
 
 
 def source(file: str) -> str:
-    """Return the text of a file of kernels."""
-    return (files("pencil.kernels") / file).read_text(encoding="utf-8")
+    """Return the text of a file of kernels, behind what all have in common."""
+    return "".join((files("pencil.kernels") / name).read_text(encoding="utf-8") for name in (COMMON, file))
 
 
 def definitions(constants: Constants) -> list[str]:

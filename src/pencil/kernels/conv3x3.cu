@@ -13,9 +13,6 @@
 //   RING              taps of weights in flight, plus one  TURNED         towards the input
 //   NORM              normalise the input                  EXTRA          add a shortcut
 
-typedef unsigned int u32;
-typedef unsigned short u16;
-
 constexpr int PIXEL = INSIDE * 2 + 16;  // Bytes; the padding spreads eight neighbours over all banks.
 constexpr int ACROSS = WIDTH + 2, DOWN = LINES + 2;
 constexpr int ROWS = IMAGES * LINES * WIDTH;
@@ -36,8 +33,6 @@ static_assert(RING >= 2 && RING <= 9, "the ring holds some of the nine taps");
 static_assert(HEIGHT % LINES == 0 && NT % 2 == 0 && OUT_CHUNKS <= 32, "tiles must divide");
 
 #ifndef EMULATED
-#define DEVICE static __device__ __forceinline__
-
 DEVICE u32 shared_address(const void* at) { return (u32)__cvta_generic_to_shared(at); }
 
 DEVICE void copy16(u32 to, const void* from, bool there) {  // Zeros where nothing is there.
@@ -61,34 +56,9 @@ DEVICE void multiply(float* total, const u32* a, const u32* b) {  // total[16×8
                  : "+f"(total[0]), "+f"(total[1]), "+f"(total[2]), "+f"(total[3])
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
-DEVICE u32 pack(float low, float high) {  // Two bfloat16, rounded to nearest even.
-    u32 both;
-    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
-    return both;
-}
-DEVICE float as_float(u32 bits) { return __uint_as_float(bits); }
-DEVICE float from_lane(float value, int mask) { return __shfl_xor_sync(0xffffffffu, value, mask); }
-DEVICE float inverse_root(float value) { return rsqrtf(value); }
 extern __shared__ __align__(128) unsigned char shared[];
 #endif
 
-struct Eight {  // Eight bfloat16 as they lie in memory.
-    u32 pair[4];
-};
-
-DEVICE void unpack(const Eight& packed, float* values) {
-#pragma unroll
-    for (int i = 0; i < 4; i++) {
-        values[2 * i] = as_float(packed.pair[i] << 16);
-        values[2 * i + 1] = as_float(packed.pair[i] & 0xffff0000u);
-    }
-}
-DEVICE Eight packed(const float* values) {
-    Eight result;
-#pragma unroll
-    for (int i = 0; i < 4; i++) result.pair[i] = pack(values[2 * i], values[2 * i + 1]);
-    return result;
-}
 DEVICE Eight read16(const u16* from) {
     uint4 all = *reinterpret_cast<const uint4*>(from);
     return Eight{{all.x, all.y, all.z, all.w}};

@@ -15,8 +15,6 @@
 // Constants of the compilation:
 //   HEIGHT, WIDTH  of an image     TURNED  towards the input
 
-typedef unsigned int u32;
-typedef unsigned short u16;
 typedef unsigned long long u64;
 
 constexpr int CHANNELS = 64, CHUNKS = CHANNELS / 8, TAPS = 9;
@@ -37,8 +35,6 @@ static_assert(WIDTH % 8 == 0 && TILE % WIDTH == 0 && HEIGHT % LINES == 0, "a til
 static_assert(SHARED_BYTES <= 232448, "shared memory of a program");
 
 #ifndef EMULATED
-#define DEVICE static __device__ __forceinline__
-
 DEVICE u32 shared_address(const void* at) { return (u32)__cvta_generic_to_shared(at); }
 
 DEVICE void copy16(u32 to, const void* from) {
@@ -104,13 +100,6 @@ template <int TURN> DEVICE void multiply(float* total, u64 a, u64 b) {  // total
         : T64(0), T64(64)
         : "l"(a), "l"(b), "n"(TURN));
 }
-DEVICE u32 pack(float low, float high) {  // Two bfloat16, rounded to nearest even.
-    u32 both;
-    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
-    return both;
-}
-DEVICE float as_float(u32 bits) { return __uint_as_float(bits); }
-DEVICE float from_lane(float value, int mask) { return __shfl_xor_sync(0xffffffffu, value, mask); }
 extern __shared__ __align__(128) unsigned char shared[];
 #endif
 

@@ -11,9 +11,6 @@
 //   RELU, ADD after the normalisation; ADD comes first        BOTH      backward: there are two gradients
 //   THREADS   of a block
 
-typedef unsigned int u32;
-typedef unsigned short u16;
-
 constexpr int SLICE = 64, CHUNKS = SLICE / 8;  // Channels of a block; a thread has eight of them, 16 bytes.
 constexpr int WARPS = THREADS / 32;
 constexpr int STEP = THREADS / CHUNKS;  // Rows that a block takes at a time.
@@ -31,40 +28,13 @@ struct alignas(16) Room {  // Of a block, in shared memory: for each channel, tw
 #ifdef EMULATED
 static Room& room = *reinterpret_cast<Room*>(shared);
 #else
-#define DEVICE static __device__ __forceinline__
-
 // Written out, since the compiler makes four writes of an assignment here.
 DEVICE void store16(void* to, u32 a, u32 b, u32 c, u32 d) {
     asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(a), "r"(b), "r"(c), "r"(d) : "memory");
 }
-DEVICE u32 pack(float low, float high) {  // Two bfloat16, rounded to nearest even.
-    u32 both;
-    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
-    return both;
-}
-DEVICE float as_float(u32 bits) { return __uint_as_float(bits); }
-DEVICE float from_lane(float value, int mask) { return __shfl_xor_sync(0xffffffffu, value, mask); }
-DEVICE float inverse_root(float value) { return rsqrtf(value); }
 static __shared__ Room room;
 #endif
 
-struct Eight {  // Eight bfloat16 as they lie in memory.
-    u32 pair[4];
-};
-
-DEVICE void unpack(const Eight& packed, float* values) {
-#pragma unroll
-    for (int i = 0; i < 4; i++) {
-        values[2 * i] = as_float(packed.pair[i] << 16);
-        values[2 * i + 1] = as_float(packed.pair[i] & 0xffff0000u);
-    }
-}
-DEVICE Eight packed(const float* values) {
-    Eight result;
-#pragma unroll
-    for (int i = 0; i < 4; i++) result.pair[i] = pack(values[2 * i], values[2 * i + 1]);
-    return result;
-}
 DEVICE void write(u16* to, const Eight& all) { store16(to, all.pair[0], all.pair[1], all.pair[2], all.pair[3]); }
 DEVICE void read_floats(const float* from, float* values) {  // Eight.
     const float4 low = reinterpret_cast<const float4*>(from)[0], high = reinterpret_cast<const float4*>(from)[1];
