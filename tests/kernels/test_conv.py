@@ -95,3 +95,23 @@ def test_a_unit_computes_and_learns_as_plain_layers(
     for name, value in plain.state_dict().items():
         torch.testing.assert_close(norm.state_dict()[name].double(), value.double(), rtol=1e-5, atol=1e-5)
     assert cut == (["bands"] if banded else [])
+
+
+@pytest.mark.parametrize("cut", ["bands", "tiles"], indirect=True)
+def test_the_gradient_of_weights_in_16_bits_comes_in_16_bits(cut: list[str]) -> None:
+    torch.manual_seed(0)
+    norm, x = NormReLU(32, device=DEVICE), _image(4, 32, 4, 8)
+    low = nn.Conv2d(32, 32, 3, padding=1, bias=False, device=DEVICE, dtype=torch.bfloat16)
+    wide = nn.Conv2d(32, 32, 3, padding=1, bias=False, device=DEVICE)
+    wide.load_state_dict(low.state_dict())
+
+    def learned(conv: nn.Conv2d) -> tuple[Tensor, Tensor]:
+        out = norm.then(conv, x, None)[0]
+        return out, torch.autograd.grad(out.square().sum(), conv.weight)[0]
+
+    (expected, gradient), (found, ours) = learned(wide), learned(low)
+    assert torch.equal(found, expected)
+    assert ours.dtype == torch.bfloat16
+    # Triton's interpreter cuts where a GPU rounds.
+    torch.testing.assert_close(ours.float(), gradient, rtol=2**-7, atol=0)
+    assert cut == (["bands"] * 2 if cut else [])

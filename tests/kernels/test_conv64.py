@@ -1,5 +1,6 @@
 """The convolution for Hopper, run on the CPU by an emulation of a GPU's threads, against torch in 64 bits."""
 
+import copy
 import ctypes
 import shutil
 import subprocess
@@ -201,6 +202,34 @@ def test_the_moments_are_those_of_the_result(fused: list[dict[str, int]], monkey
     wide = out.detach().double()
     torch.testing.assert_close(moments[0].double(), wide.mean((0, 2, 3)), rtol=1e-5, atol=1e-6)
     torch.testing.assert_close(moments[1].double(), wide.var((0, 2, 3), unbiased=False), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("backend", [None, "aot_eager"])
+def test_weights_in_16_bits_learn_in_16_bits(
+    fused: list[dict[str, int]], monkeypatch: pytest.MonkeyPatch, backend: str | None
+) -> None:
+    def works(wgmma: bool) -> bool:
+        torch._dynamo.graph_break()  # The compiler must not look into this.
+        return True
+
+    monkeypatch.setattr(_nvrtc, "_works", works)
+    wide, x = BlockConv(CHANNELS, CHANNELS).to(memory_format=LAST), _images(1, 32, 32)
+    low = copy.deepcopy(wide).bfloat16()
+
+    def learned(conv: BlockConv) -> list[Tensor]:
+        def network(image: Tensor) -> Tensor:
+            with torch.autocast("cpu", torch.bfloat16):
+                return conv.with_moments(image)[0]
+
+        model = torch.compile(network, backend=backend) if backend else network
+        out = model(x)
+        return [out, *torch.autograd.grad(out.float().square().sum(), conv.weight)]
+
+    (expected, gradient), (found, ours) = learned(wide), learned(low)
+    assert [known["TURNED"] for known in fused] in ([0, 0], [0, 1, 0, 1])
+    assert torch.equal(found, expected)
+    assert ours.dtype == torch.bfloat16 and torch.equal(ours, gradient.bfloat16())
+    assert ours.is_contiguous(memory_format=LAST)
 
 
 def test_it_is_torchs_own_convolution_otherwise(fused: list[dict[str, int]], monkeypatch: pytest.MonkeyPatch) -> None:

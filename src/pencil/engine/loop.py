@@ -16,6 +16,7 @@ from pencil.engine.evaluate import Evaluator
 from pencil.engine.events import EpochRecord, Listener, Stopped
 from pencil.engine.feed import Feed
 from pencil.engine.guard import went_back
+from pencil.engine.low import LowWeights
 from pencil.engine.patience import Patience
 from pencil.engine.record import measured, rates, refuse_nonfinite
 from pencil.engine.share import OwnBatches, average_buffers, unite
@@ -60,7 +61,7 @@ class Engine:
 
     def __post_init__(self) -> None:
         alone = self.processes.count == 1
-        self.steppers = Steppers(self.state, self.batch_size, captured=self.captured and alone)
+        self.steppers = Steppers(self.state, self.batch_size, self.precision, captured=self.captured and alone)
 
     def train(self, listener: Listener) -> None:
         """Run from where the state is to the end."""
@@ -240,11 +241,13 @@ class Engine:
             follower = () if self.processes.leads else (self.processes.rank,)
             torch.manual_seed(seed_for(self.seed, "epoch", self.epoch, *follower))
             self.state.method.before_epoch(View(self, phase_epoch), phase)
+        self.steppers.refresh()
         return batches
 
     def _step(self, phase: Phase, size: int, listener: Listener) -> None:
-        def make(wrap: Wrap | None) -> Step:
-            return Step(self.state, phase, self.feed, self.prepare, self.precision, processes=self.processes, wrap=wrap)
+        def make(wrap: Wrap | None, low: LowWeights | None = None) -> Step:
+            inputs = self.feed, self.prepare, self.precision
+            return Step(self.state, phase, *inputs, processes=self.processes, wrap=wrap, low=low)
 
         self.steppers.take(phase.name, size, make, listener.note)
 

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from pencil.data.augment import Prepare, draw
 from pencil.data.distort import distort
 from pencil.engine.feed import Feed
+from pencil.engine.low import LowWeights, descend, largest
 from pencil.engine.meters import batch_sums
 from pencil.engine.objective import Measured, joined, objective
 from pencil.engine.settle import settle
@@ -45,12 +46,14 @@ class Step:
         *,
         processes: Processes = ALONE,
         wrap: Wrap | None = None,
+        low: LowWeights | None = None,
     ) -> None:
         wrap = wrap or (lambda function: function)
         self.state, self.phase, self.feed, self.precision = state, phase, feed, precision
-        self.processes = processes
+        self.processes, self.low = processes, low
         self.parameters = [p for group in state.optimizer.param_groups for p in group["params"]]
-        self.model: nn.Module = wrap(state.model)
+        self.model: nn.Module = wrap(low.network if low else state.model)
+        self.descend = wrap(descend)
         self.prepare, self.seed = wrap(prepare), prepare.seed
         self.objective = wrap(lambda *arguments: objective(state.method, phase, *arguments))
         are_images = prepare.preparation.kind == "images"
@@ -139,7 +142,7 @@ class Step:
         # Behind the handler, whose error would keep the memory of the failed pass.
         for buffer, before in zip(self.state.model.buffers(), spare, strict=False):
             buffer.copy_(before)
-        self.state.optimizer.zero_grad(set_to_none=True)
+        self._forget_gradients()
         raise TooLarge
 
     def _learn_part(self, raw: Tensor, index_B: Tensor, rows: Rows) -> tuple[Tensor, Measured]:
@@ -185,6 +188,23 @@ class Step:
         self.state.clock.step.add_(1)
 
     def _update_network(self, count: Tensor) -> None:
+        if self.low is None:
+            self._update(count)
+        else:
+            self._update_both(self.low, count)
+        self._forget_gradients()
+        if self.state.average is not None:
+            self.state.average.follow()
+
+    def _update_both(self, low: LowWeights, count: Tensor) -> None:
+        """Update the weights in 32 bits and their copies, by the copies' gradients."""
+        optimizer = self.state.optimizer
+        moving, group = low.moving(optimizer), optimizer.param_groups[0]
+        numbers = group["momentum"], group["weight_decay"], group["nesterov"]
+        with torch.no_grad():
+            self.descend(moving, largest(moving), count, self.state.lr, self.found, *numbers)
+
+    def _update(self, count: Tensor) -> None:
         optimizer = self.state.optimizer
         gradients = [parameter.grad for parameter in self.parameters if parameter.grad is not None]
         if self.processes.count > 1:
@@ -199,6 +219,8 @@ class Step:
         optimizer.grad_scale = None  # type: ignore[attr-defined]
         optimizer.found_inf = self.found  # type: ignore[attr-defined]
         optimizer.step()
-        optimizer.zero_grad(set_to_none=True)
-        if self.state.average is not None:
-            self.state.average.follow()
+
+    def _forget_gradients(self) -> None:
+        self.state.optimizer.zero_grad(set_to_none=True)
+        if self.low is not None:
+            self.low.forget_gradients()

@@ -1,25 +1,33 @@
 """Makes and takes the step of a phase and a batch size: captured where that is possible, in parts where it must be."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import nn
 
 from pencil.engine.capture import CapturedStep
+from pencil.engine.low import LowWeights, lowered
 from pencil.engine.state import State
 from pencil.engine.step import Step, TooLarge, Wrap
 from pencil.errors import PencilError
 from pencil.kernels import introduce_operators
+from pencil.runtime import Precision
 
-MakeStep = Callable[[Wrap | None], Step]
+
+class MakeStep(Protocol):
+    """Makes a step, compiled as `wrap` does it, perhaps with weights in 16 bits."""
+
+    def __call__(self, wrap: Wrap | None, low: LowWeights | None = None) -> Step: ...
 
 
 class Steppers:
     """The steps of the current phase by batch size; those of earlier phases are forgotten with their memory."""
 
-    def __init__(self, state: State, full_size: int, *, captured: bool) -> None:
-        self.state, self.full_size, self.captured = state, full_size, captured
+    def __init__(self, state: State, full_size: int, precision: Precision, *, captured: bool) -> None:
+        self.state, self.full_size, self.precision, self.captured = state, full_size, precision, captured
+        self.low: LowWeights | None = None
+        self.lowers = True
         self.phase = ""
         self.made: dict[int, Callable[[], None]] = {}
 
@@ -41,6 +49,23 @@ class Steppers:
             self.made[size] = self._make(size, make, note)
         return self.made[size]
 
+    def refresh(self) -> None:
+        """Take note that weights may have been changed by others than the steps made here."""
+        if self.low is not None:
+            self.low.refresh()
+
+    def low_weights(self) -> LowWeights | None:
+        """Return weights in 16 bits for steps of whole batches, where something is gained by them."""
+        # Parts of a batch would add up their gradients in 16 bits.
+        self.lowers = self.lowers and not self.state.micro_batch
+        if not self.lowers:
+            self.low = None
+        elif self.low is None:
+            self.low = lowered(self.state.model, self.precision, self.state.device)
+            self.lowers = self.low is not None
+        self.refresh()
+        return self.low
+
     def _shrink(self, size: int, note: Callable[[str], None]) -> None:
         before = min(self.state.micro_batch or size, size)
         if before == 1:
@@ -58,21 +83,35 @@ class Steppers:
     def _make(self, size: int, make: MakeStep, note: Callable[[str], None]) -> Callable[[], None]:
         # Warming up changes the state and puts it back; changes still on their way to it must have arrived.
         self.state.table.settle()
-        # Short batches are too few to be worth compiling.
-        wraps: tuple[Wrap | None, ...] = (_compile, _compile_network, None) if size == self.full_size else (None,)
-        for wrap in wraps if self.captured else ():
+        for wrap, low in self._ways(size):
+            copies = [] if low is None else list(low.copies.values())
             try:
-                return CapturedStep(make(wrap), size, [*self.state.tensors().values(), self.state.lr])
+                return CapturedStep(make(wrap, low), size, [*self.state.tensors().values(), self.state.lr, *copies])
             except TooLarge:
                 raise
             except Exception as error:
                 self.state.optimizer.zero_grad(set_to_none=True)
-                note(f"the step of phase {self.phase} cannot be captured: {type(error).__name__}: {_gist(error)}")
+                what = f"the step of phase {self.phase} cannot be captured"
+                if low is not None:
+                    # A network may do with its weights what cannot be done in 16 bits.
+                    self.lowers, self.low = False, None
+                    what += " with weights in 16 bits"
+                note(f"{what}: {type(error).__name__}: {_gist(error)}")
         if self.captured:
             note("running eagerly.")
             self.captured = False
         plain = make(None)
         return lambda: plain(size)
+
+    def _ways(self, size: int) -> list[tuple[Wrap | None, LowWeights | None]]:
+        """Return how a step can be captured, the fastest first."""
+        if not self.captured:
+            return []
+        # Short batches are too few to be worth compiling.
+        if size != self.full_size:
+            return [(None, None)]
+        low = self.low_weights()
+        return [*([(_compile, low)] if low else []), (_compile, None), (_compile_network, None), (None, None)]
 
 
 def _compile(function: Any) -> Any:

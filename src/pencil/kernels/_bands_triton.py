@@ -82,8 +82,8 @@ def sums(image: Tensor, grad: Tensor) -> bool:
     return image.shape == grad.shape and _band(image) is not None
 
 
-def weight_gradient(grad: Tensor, active: Tensor) -> Tensor:
-    """Return ∂kernel [C, C, 3, 3], channels last and in 32 bits."""
+def weight_gradient(grad: Tensor, active: Tensor, dtype: torch.dtype) -> Tensor:
+    """Return ∂kernel [C, C, 3, 3], channels last."""
     _, channels, height, width = active.shape
     band = _band(active)
     assert band is not None
@@ -94,7 +94,7 @@ def weight_gradient(grad: Tensor, active: Tensor) -> Tensor:
         INSIDE=channels, OUTSIDE=channels, LINES=band.lines, ROWS=band.rows,
         num_warps=band.warps, num_stages=band.stages,
     )  # fmt: skip
-    return add_up(partial, channels, channels)
+    return add_up(partial, channels, channels, dtype)
 
 
 def _band(image: Tensor) -> Band | None:

@@ -60,8 +60,8 @@ def sums(active: Tensor, grad: Tensor) -> bool:
     return active.numel() // active.shape[1] <= MOST_ROWS.get(max(active.shape[1], grad.shape[1]), 0)
 
 
-def weight_gradient(grad: Tensor, active: Tensor) -> Tensor:
-    """Return ∂kernel [O, C, 3, 3], channels last and in 32 bits, of a convolution of stride 1."""
+def weight_gradient(grad: Tensor, active: Tensor, dtype: torch.dtype) -> Tensor:
+    """Return ∂kernel [O, C, 3, 3], channels last, of a convolution of stride 1."""
     batch, inside, height, width = active.shape
     outside, total = grad.shape[1], batch * height * width
     plan = PLANS[max(inside, outside)]
@@ -74,14 +74,14 @@ def weight_gradient(grad: Tensor, active: Tensor) -> Tensor:
         INSIDE=inside, OUTSIDE=outside, ROWS=rows, STEPS=steps,
         num_warps=4, num_stages=plan["stages"],
     )  # fmt: skip
-    return add_up(partial, outside, inside)
+    return add_up(partial, outside, inside, dtype)
 
 
-def add_up(partial: Tensor, outside: int, inside: int) -> Tensor:
+def add_up(partial: Tensor, outside: int, inside: int, dtype: torch.dtype) -> Tensor:
     """Add the splits [splits, O·9·C] to one gradient [O, C, 3, 3], channels last."""
     splits, size = partial.shape
     shape = (outside, inside, 3, 3)
-    out = torch.empty(shape, dtype=torch.float32, device=partial.device, memory_format=torch.channels_last)
+    out = torch.empty(shape, dtype=dtype, device=partial.device, memory_format=torch.channels_last)
     _add_kernel[(triton.cdiv(size, 64),)](
         partial, out, size, splits, PADDED=triton.next_power_of_2(splits), SIZE=64, num_warps=4
     )

@@ -14,6 +14,7 @@ class _Conv64(torch.autograd.Function):
         low = kernel.to(x.dtype).contiguous(memory_format=ops.LAST)
         out, moments = ops.conv64(x, low)
         ctx.save_for_backward(x, low)
+        ctx.dtype = kernel.dtype
         ctx.mark_non_differentiable(moments)
         return out, moments
 
@@ -21,7 +22,7 @@ class _Conv64(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor, _: Any) -> Any:
         x, kernel = ctx.saved_tensors
         grad = grad.contiguous(memory_format=ops.LAST)
-        return ops.conv64_gradient(grad, kernel), ops.torch_weight_gradient(grad, x, kernel)
+        return ops.conv64_gradient(grad, kernel), ops.torch_weight_gradient(grad, x, kernel, ctx.dtype)
 
 
 class BlockConv(nn.Conv2d):
@@ -38,7 +39,7 @@ class BlockConv(nn.Conv2d):
         return out, moments
 
     def _fuses(self, x: Tensor) -> bool:
-        usual = self.training and self.stride == (1, 1) and self.weight.dtype == torch.float32
+        usual = self.training and self.stride == (1, 1) and self.weight.dtype in (torch.float32, torch.bfloat16)
         return usual and _halves(x.device.type) and _conv64.takes(x, self.weight)
 
 

@@ -37,7 +37,7 @@ class _NormReLUConv(torch.autograd.Function):
     ) -> Any:  # fmt: skip
         low = _last(kernel.to(x.dtype))
         active, out, out_moments = ops.norm_relu_conv(x, moments, weight, bias, *running, low, added)
-        ctx.eps, ctx.running, ctx.has_added = running[-1], len(running), added is not None
+        ctx.eps, ctx.running, ctx.has_added, ctx.dtype = running[-1], len(running), added is not None, kernel.dtype
         ctx.save_for_backward(x, active, moments, weight, bias, low)
         ctx.mark_non_differentiable(out_moments)
         return out, out_moments
@@ -62,7 +62,7 @@ class _NormReLUConvBesides(_NormReLUConv):
 def _unit_backward(ctx: Any, grad: Tensor, skip: Tensor | None) -> Any:
     x, active, moments, weight, bias, kernel = ctx.saved_tensors
     grad_x, sums = ops.norm_relu_conv_backward(grad, skip, kernel, x, moments, weight, bias, ctx.eps)
-    grad_kernel = ops.weight_gradient(grad, active, kernel)
+    grad_kernel = ops.weight_gradient(grad, active, kernel, ctx.dtype)
     return grad_x, grad if ctx.has_added else None, grad_kernel, None, sums[0], sums[1], *[None] * ctx.running
 
 

@@ -132,25 +132,25 @@ def _(grad: Tensor, skip: Tensor | None, kernel: Tensor, x: Tensor, moments: Ten
 
 
 @torch.library.custom_op("pencil::weight_gradient", mutates_args=())
-def weight_gradient(grad: Tensor, active: Tensor, kernel: Tensor) -> Tensor:
-    """∂kernel of a 3×3 convolution of stride 1, [O, C, 3, 3], in 32 bits."""
+def weight_gradient(grad: Tensor, active: Tensor, kernel: Tensor, dtype: torch.dtype) -> Tensor:
+    """∂kernel of a 3×3 convolution of stride 1, [O, C, 3, 3], summed in 32 bits and given in this type."""
     from pencil.kernels import _bands_triton, _wgrad_triton
 
     grad = _last(grad)
     gradient: Tensor
     if _bands_triton.sums(active, grad):
-        gradient = _bands_triton.weight_gradient(grad, active)
+        gradient = _bands_triton.weight_gradient(grad, active, dtype)
     elif _wgrad_triton.sums(active, grad):
-        gradient = _wgrad_triton.weight_gradient(grad, active)
+        gradient = _wgrad_triton.weight_gradient(grad, active, dtype)
     else:
-        gradient = torch_weight_gradient(grad, active, kernel)
+        gradient = torch_weight_gradient(grad, active, kernel, dtype)
     return gradient
 
 
 @weight_gradient.register_fake
-def _(grad: Tensor, active: Tensor, kernel: Tensor) -> Tensor:
+def _(grad: Tensor, active: Tensor, kernel: Tensor, dtype: torch.dtype) -> Tensor:
     shape = (grad.shape[1], active.shape[1], 3, 3)
-    return torch.empty(shape, dtype=torch.float32, device=grad.device, memory_format=LAST)
+    return torch.empty(shape, dtype=dtype, device=grad.device, memory_format=LAST)
 
 
 @torch.library.custom_op("pencil::block_norm", mutates_args=("running_mean", "running_var", "batches"))
@@ -232,11 +232,11 @@ def _(grad: Tensor, kernel: Tensor) -> Tensor:
     return torch.empty_like(grad)
 
 
-def torch_weight_gradient(grad: Tensor, x: Tensor, kernel: Tensor) -> Tensor:
-    """Take ∂kernel of a 3×3 convolution of stride 1 as torch does, in 32 bits."""
+def torch_weight_gradient(grad: Tensor, x: Tensor, kernel: Tensor, dtype: torch.dtype) -> Tensor:
+    """Take ∂kernel of a 3×3 convolution of stride 1 as torch does, in this type."""
     only = [False, True, False]
     several = torch.ops.aten.convolution_backward(grad, x, kernel, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1, only)
-    gradient: Tensor = several[1].float().contiguous(memory_format=LAST)
+    gradient: Tensor = several[1].to(dtype).contiguous(memory_format=LAST)
     return gradient
 
 
