@@ -15,7 +15,8 @@ class CapturedStep:
         self.graph = torch.cuda.CUDAGraph()
         # A graph remembers addresses, not tensors: whatever the step reads must live as long as the graph.
         self.step, self.changing = step, list(changing)
-        before = [tensor.clone() for tensor in self.changing]
+        # A clone of what has a gradient would keep alive a graph of another stream, and no capture may wait for that.
+        before = [tensor.detach().clone() for tensor in self.changing]
         try:
             self._capture(size, before)
         finally:
