@@ -4,7 +4,9 @@ import pytest
 import torch
 from torch import nn
 
+from pencil import backbones
 from pencil.bench.limits import Speeds, Work, count_work, measure_speeds
+from pencil.types import InputSpec
 
 
 def test_flops_and_bytes_of_a_small_network() -> None:
@@ -17,6 +19,12 @@ def test_flops_and_bytes_of_a_small_network() -> None:
     assert work.flops == 2 * convolution + 3 * linear
     activations = 3 * 2 * ((2 * 3 * 16 + 2 * 8 * 16) + (2 * 128 + 2 * 5))
     assert work.bytes == activations + 6 * 4 * (9 * 3 * 8 + 2 * 8 + 128 * 5 + 5)
+
+
+@pytest.mark.parametrize("backbone", ["preact_resnet32", "resnet9", "resnet34"])
+def test_networks_with_kernels_of_their_own_are_counted(backbone: str) -> None:
+    network = backbones.create(backbone, InputSpec("images", (3, 32, 32)), 10)
+    assert count_work(network, (4, 3, 32, 32), torch.bfloat16).flops > 10**9
 
 
 def test_limits_are_the_measured_speeds_over_the_work() -> None:

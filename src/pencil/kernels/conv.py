@@ -40,7 +40,7 @@ class BlockConv(nn.Conv2d):
 
     def _fuses(self, x: Tensor) -> bool:
         usual = self.training and self.stride == (1, 1) and self.weight.dtype in (torch.float32, torch.bfloat16)
-        return usual and _halves(x.device.type) and _conv64.takes(x, self.weight)
+        return usual and _conv64.takes(x, self.weight) and _halves(x.device.type)
 
 
 def _halves(device: str) -> bool:
