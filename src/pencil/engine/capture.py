@@ -1,12 +1,11 @@
 """Captures a step as one CUDA graph, so that a step costs the host a single launch."""
 
-import contextlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 
 import torch
 from torch import Tensor
 
-from pencil.runtime import turn
+WARM_UPS = 3
 
 
 class CapturedStep:
@@ -30,11 +29,8 @@ class CapturedStep:
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):
             # Compilation, autotuning and lazy initialisation happen here, outside of the capture.
-            # cuDNN times its kernels in the second, when nothing is left to compile and no other process does the same.
-            for around in (_untimed, lambda: turn(stream.device), contextlib.nullcontext):
-                with around():
-                    self.step(size)
-                    stream.synchronize()
+            for _ in range(WARM_UPS):
+                self.step(size)
                 # The next one must read the same examples: a position past the end is no example.
                 _restore(self.changing, before)
         torch.cuda.current_stream().wait_stream(stream)
@@ -49,15 +45,3 @@ class CapturedStep:
 def _restore(tensors: list[Tensor], values: list[Tensor]) -> None:
     for tensor, value in zip(tensors, values, strict=True):
         tensor.copy_(value)
-
-
-@contextlib.contextmanager
-def _untimed() -> Iterator[None]:
-    """Let cuDNN guess its kernels; it remembers them for these flags only, and so looks for better ones later."""
-    cudnn = torch.backends.cudnn
-    was = cudnn.benchmark, cudnn.deterministic
-    cudnn.benchmark, cudnn.deterministic = False, not cudnn.deterministic
-    try:
-        yield
-    finally:
-        cudnn.benchmark, cudnn.deterministic = was

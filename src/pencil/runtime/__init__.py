@@ -11,7 +11,6 @@ from pencil.runtime.machine import (
     use_threads,
 )
 from pencil.runtime.processes import ALONE, Processes, is_leader, join_processes
-from pencil.runtime.turns import turn
 
 __all__ = [
     "ALONE",
@@ -25,6 +24,5 @@ __all__ = [
     "is_leader",
     "join_processes",
     "seed_for",
-    "turn",
     "use_threads",
 ]
