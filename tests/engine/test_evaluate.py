@@ -1,5 +1,6 @@
 """Predictions over a whole set."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from torch import nn
 from pencil.data import ArrayInputs
 from pencil.data.augment import Prepare
 from pencil.engine import predict
-from pencil.engine.evaluate import Evaluator, accuracy
+from pencil.engine.evaluate import Evaluator, accuracy, least_loss, mean_loss
 from pencil.runtime import PRECISIONS
 
 CPU = torch.device("cpu")
@@ -50,3 +51,20 @@ def test_accuracy_counts_known_labels_only() -> None:
     probabilities = predict(Echo(), ArrayInputs(rows), prepare, PLAIN, CPU)
     e = np.exp(1)
     assert probabilities[0].tolist() == pytest.approx([e / (e + 2), 1 / (e + 2), 1 / (e + 2)])
+
+
+def test_the_least_loss_is_that_of_the_best_temperature() -> None:
+    generator = torch.Generator().manual_seed(0)
+    labels = torch.randint(0, 5, (400,), generator=generator)
+    calm = torch.randn(400, 5, generator=generator) + 1.3 * nn.functional.one_hot(labels, 5)
+    found = [least_loss(scale * calm, labels) for scale in (0.5, 1.0, 8.0, 40.0)]
+    expected = min(mean_loss(calm / 2 ** (power / 50), labels) for power in range(-100, 100))
+    assert found == pytest.approx([expected] * 4, abs=1e-4)
+    assert mean_loss(8 * calm, labels) > expected + 0.5
+    # What has no label does not count.
+    unknown = torch.cat([labels, torch.full((50,), -1)])
+    assert least_loss(torch.cat([calm, 9 * torch.randn(50, 5, generator=generator)]), unknown) == pytest.approx(
+        found[1]
+    )
+    # Outputs that tell nothing cost no more than a guess.
+    assert least_loss(9 * torch.randn(4000, 5, generator=generator), torch.arange(4000) % 5) < math.log(5) + 0.02

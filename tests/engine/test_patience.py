@@ -9,10 +9,12 @@ import pytest
 import torch
 
 from pencil import methods
+from pencil.config import TeachingSettings
 from pencil.data import ArrayInputs
-from pencil.engine import Watched
+from pencil.engine import Watched, watched
 from pencil.engine.evaluate import Evaluator
 from pencil.engine.patience import Patience
+from pencil.engine.watched import Agreement
 from pencil.runtime import PRECISIONS
 
 N, BATCH, STEPS, PATIENCE = 64, 16, 4, 2
@@ -28,13 +30,13 @@ def test_it_wears_out_after_so_many_epochs_without_a_lower_loss() -> None:
 
 @pytest.fixture
 def build(digits: Any, engine_of: Any, networks: Any) -> Any:
-    def make(*, watched: bool = True) -> Any:
+    def make(*, watches: bool = True) -> Any:
         method = methods.create("pencil", {"anchor": 0.5, "label_step": "2 -> 0", "from_best": True}, 10)
         data = digits(2 * N, images=True, noise=0.6)
         seen = replace(data, x=data.x[:N], given=data.given[:N], clean=data.clean[:N])
         engine = engine_of(seen, method, PHASES, networks["forgetful"], batch=BATCH)
         engine.phases = (replace(engine.phases[0], patience=PATIENCE), *engine.phases[1:])
-        if watched:
+        if watches:
             cpu = torch.device("cpu")
             inputs = Evaluator(ArrayInputs(data.x[N:]), engine.prepare, PRECISIONS["32-true"], cpu, resident=True)
             engine.watched = {"held_out": Watched(inputs, torch.from_numpy(data.given[N:]))}
@@ -56,8 +58,60 @@ def test_a_phase_is_left_when_the_held_out_loss_no_longer_falls(build: Any, trai
     assert f"phase backbone ends after {len(first)} epochs" in tape.notes[0]
 
 
+def test_overconfidence_can_be_forgiven(build: Any, train: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watched, "MANY", 2 * N)
+    few = build()
+    few.state.teaching = TeachingSettings(forgive_overconfidence=True)
+    assert not any("held_out_ignorance" in record for record in train(few).records)
+
+    monkeypatch.setattr(watched, "MANY", N)
+    monkeypatch.setattr(watched, "SURE", 1e9)  # So little is learned here that nobody could tell it from chance.
+    engine = build()
+    engine.state.teaching = TeachingSettings(forgive_overconfidence=True)
+    first = [record for record in train(engine).records if record["phase"] == "backbone"]
+    unknown, losses = ([record[f"held_out_{name}"] for record in first] for name in ("ignorance", "loss"))
+    assert all(a <= b + 1e-4 for a, b in zip(unknown, losses, strict=True)) and unknown[-1] < losses[-1] - 0.01
+    assert unknown.index(min(unknown)) == len(first) - 1 - PATIENCE
+
+
+def test_ignorance_counts_where_it_is_known() -> None:
+    records = [
+        {"epoch": e, "held_out_loss": 2.0 + e, "held_out_ignorance": 2.0 - e, "held_out_accuracy": 7.0 * e}
+        for e in range(5)
+    ]
+    patience = Patience()
+    assert not any(patience.wears_out(record, 2) for record in records)
+    assert [watched.score(record, keeps_best="loss") for record in records] == [-2.0, -1.0, 0.0, 1.0, 2.0]
+    assert [watched.score(record, keeps_best="accuracy") for record in records] == [0.0, 7.0, 14.0, 21.0, 28.0]
+
+
+def test_what_is_learned_by_heart_is_not_forgiven(build: Any) -> None:
+    engine = build()
+    held_out = engine.watched["held_out"]
+    logits = held_out.evaluator.logits(engine.state.network)
+    right = int((logits.argmax(-1) == held_out.labels).sum())
+    for hits, by_heart in ((right, False), (N, True)):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(watched, "MANY", N)
+            record = watched.watch(_Loud(engine.state.network), engine.watched, Agreement(hits, N))
+        assert (record["held_out_ignorance"] == record["held_out_loss"]) == by_heart
+        assert record["held_out_ignorance"] <= record["held_out_loss"]
+
+
+class _Loud(torch.nn.Module):
+    """A network that is surer than it may be."""
+
+    def __init__(self, network: torch.nn.Module) -> None:
+        super().__init__()
+        self.network = network
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        outputs: torch.Tensor = 20 * self.network(x)
+        return outputs
+
+
 def test_without_held_out_labels_a_phase_has_its_length(build: Any, train: Any) -> None:
-    assert len(train(build(watched=False)).records) == 33
+    assert len(train(build(watches=False)).records) == 33
 
 
 def test_a_run_that_stops_around_the_early_end_is_an_unbroken_one(build: Any, train: Any) -> None:

@@ -64,6 +64,9 @@ class TeachingSettings:
     labels by heart by then; the averaged network sees them undistorted."""
     guard: bool = False
     """Go back to the last good labels where moving them does harm, and move them more slowly from there."""
+    forgive_overconfidence: bool = False
+    """Judge the weights of an epoch by their held-out loss without what overconfidence adds to it, until labels are
+    learned by heart; from a thousand held-out labels on."""
     mixup: float = 0.0
     """Inputs and labels are mixed with another example's, whose share is drawn from 0 to mixup/2; 1 is usual."""
 

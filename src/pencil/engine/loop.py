@@ -24,7 +24,7 @@ from pencil.engine.state import State
 from pencil.engine.step import Step, Wrap
 from pencil.engine.stepper import Steppers
 from pencil.engine.view import View
-from pencil.engine.watched import Watched, score, watch
+from pencil.engine.watched import Agreement, Watched, score, watch
 from pencil.runtime import ALONE, Precision, Processes, seed_for
 from pencil.types import Phase
 
@@ -253,6 +253,10 @@ class Engine:
 
     def _measure(self, phase: Phase, phase_epoch: int) -> EpochRecord:
         record = {"epoch": self.epoch, "phase": phase.name, "phase_epoch": phase_epoch, **measured(self.state)}
-        record |= watch(self.state.network, self.watched)
+        examples = len(self.state.table)
+        learned = Agreement(record["train_accuracy"] / 100 * examples, examples)
+        record |= watch(
+            self.state.network, self.watched, learned if self.state.teaching.forgive_overconfidence else None
+        )
         self.state.keep_best(score(record, keeps_best=self.state.method.keeps_best))
         return record

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from pencil.engine.watched import ignorance
+
 
 @dataclass
 class Patience:
@@ -15,7 +17,7 @@ class Patience:
 
     def wears_out(self, record: Mapping[str, Any], most: int) -> bool:
         """Look at an epoch's loss; say whether it is time to leave. Without held-out labels it never is."""
-        loss = record.get("held_out_loss")
+        loss = ignorance(record)
         if not most or loss is None:
             return False
         if self.lowest is None or loss < self.lowest:
