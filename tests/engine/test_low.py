@@ -184,16 +184,18 @@ def test_only_weights_of_convolutions_and_linear_layers_are_copied() -> None:
     conv = nn.Conv2d(8, 8, 3).to(memory_format=torch.channels_last)
     frozen = nn.Linear(8, 8, bias=False).requires_grad_(False)
     norm = nn.BatchNorm2d(8).eval()
-    model = nn.ModuleList([first, tied, looked_up, same, conv, frozen, norm, Odd(8, 8)])
+    # Its hook makes the weight from a parameter, before every pass.
+    hooked = nn.utils.spectral_norm(nn.Linear(8, 8))
+    model = nn.ModuleList([first, tied, looked_up, same, conv, frozen, norm, hooked, Odd(8, 8)])
     weights = LowWeights(model)
     assert set(weights.copies) == {*first.parameters(), same.bias, *conv.parameters(), frozen.weight}
-    low_first, low_tied, low_looked_up, low_same, low_conv, low_frozen, low_norm, low_odd = weights.network
+    low_first, low_tied, low_looked_up, low_same, low_conv, low_frozen, low_norm, low_hooked, low_odd = weights.network
     assert low_first.weight is low_tied.weight is weights.copies[first.weight]
     assert low_first.weight.dtype == torch.bfloat16 and low_first.weight.is_leaf and low_first.weight.requires_grad
     assert low_conv.weight.is_contiguous(memory_format=torch.channels_last) and not low_frozen.weight.requires_grad
     assert low_same.weight is low_looked_up.weight is looked_up.weight
     assert low_norm.weight is norm.weight and low_norm.running_mean is norm.running_mean
-    assert low_odd.weight is model[-1].weight
+    assert low_odd.weight is model[-1].weight and low_hooked.weight_orig is hooked.weight_orig
     assert not low_norm.training and low_first.training
     norm.train()
     weights.refresh()

@@ -126,7 +126,7 @@ def _weights(model: nn.Module) -> list[nn.Parameter]:
     """Return the weights that nothing but known layers uses, in the order of the parameters."""
     users: dict[nn.Parameter, bool] = {}
     for module in model.modules():
-        known = type(module).forward in KNOWN and "forward" not in vars(module)
+        known = type(module).forward in KNOWN and "forward" not in vars(module) and not module._forward_pre_hooks
         for parameter in module.parameters(recurse=False):
             users[parameter] = users.get(parameter, True) and known and parameter.dtype == torch.float32
     return [parameter for parameter in model.parameters() if users[parameter]]
