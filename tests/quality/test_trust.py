@@ -12,6 +12,8 @@ from pencil.quality.trust import caution
     [
         (148, 300, 2241, 2700),  # half right about clean pictures, a sixth of the labels changed
         (109, 300, 2160, 2700),  # people's labels, a weak network
+        (832, 1200, 10368, 10800),  # more clean pictures, seven of ten right
+        (718, 1200, 9169, 10800),  # the same with people's labels
         (29, 144, 763, 1294),  # digits as rows, 80% noise, not solved
     ],
 )
@@ -26,6 +28,7 @@ def test_a_network_that_knows_little_is_noticed(agreeing: int, held_out: int, ke
     [
         (93, 144, 852, 1294),  # digits, 40% noise, solved
         (44, 144, 390, 1294),  # digits, 80% noise, solved
+        (874, 5000, 9509, 45000),  # CIFAR-10, 90% noise, solved
         (4300, 5000, 40000, 45000),  # people's labels of CIFAR-10
         (5, 14, 100, 128),  # so few that chance explains it
         (60, 100, 900, 900),  # no label was changed: nothing to beware of

@@ -2,7 +2,7 @@
 
 from pencil.chance import is_higher
 
-LEAST = 0.75
+LEAST = 0.85
 """How many labels a network agrees with where it did not learn them, at least, by how many it kept where it did."""
 CHANCE = 3.0
 """Standard errors that are taken for chance: a few held-out labels say little."""
