@@ -2,6 +2,9 @@
 
 import math
 
+MANY = 1000
+"""Held-out labels that tell by themselves what noise and network are like, without help from those learned."""
+
 
 def is_higher(hits: float, count: float, others: float, size: float, *, errors: float) -> bool:
     """Say whether `hits` of `count` is more than `others` of `size` by over so many standard errors."""

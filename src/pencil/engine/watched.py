@@ -6,11 +6,9 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from pencil.chance import is_higher
+from pencil.chance import MANY, is_higher
 from pencil.engine.evaluate import Evaluator, accuracy, least_loss, mean_loss
 
-MANY = 1000
-"""Held-out labels that tell a temperature, and whether others are being learned by heart."""
 SURE = 2.0
 """Standard errors by which labels that are learned must be agreed with more."""
 

@@ -15,8 +15,6 @@ from pencil.chance import is_higher
 
 Seen = tuple[Tensor, Tensor]
 """A network's outputs [N, C] for some examples, and the labels given to them [N]; -1 where there is none."""
-FEW = 1000
-"""Held-out labels that need no help from others."""
 SURE_SHARES = (0.25, 0.5, 0.75, 1.0)
 """Shares of the examples of each predicted class that may count as sure."""
 CHANCE = 1.0

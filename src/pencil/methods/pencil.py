@@ -8,11 +8,11 @@ import torch
 from torch import Tensor
 
 from pencil import losses
+from pencil.chance import MANY
 from pencil.config import PhaseSettings, Schedule
 from pencil.errors import PencilError, did_you_mean
 from pencil.methods._contract import Method, TrainingView
 from pencil.methods._noise_model import (
-    FEW,
     clean_probability,
     fit_bias,
     fit_shares,
@@ -127,7 +127,7 @@ class Pencil(Method):
         held_out, given_N = view.held_out(), view.columns["given"]
         if held_out is None:
             return
-        few = len(held_out[1]) < FEW
+        few = len(held_out[1]) < MANY
         trained_on = (view.predict().log(), given_N) if few else None
         # A network that learns its own opinions would take its mistakes for noise: the first look counts, where
         # labels enough are held out for one, and elsewhere the mean of all looks so far.
