@@ -51,7 +51,10 @@ struct Copy {
 struct Product {
     float* total;
     uint64_t a, b;
-    bool turn;
+    bool turn, turn_b;
+    int columns;
+    bool held;  // The first matrix lies in the registers of the warp.
+    size_t at;
 };
 constexpr int STACK = 1 << 16;
 struct Fibre {
@@ -61,6 +64,7 @@ struct Fibre {
     std::vector<std::vector<Product>> products;
     std::vector<Product> issued;
     std::vector<uint32_t> unseen;  // Where it wrote 16 bytes that a wgmma would not see yet.
+    std::vector<const uint32_t*> held;  // Of each product, in order.
     size_t count_of_products = 0;
     bool fenced = false, done = false;
 };
@@ -243,14 +247,21 @@ static uint32_t element(uint64_t descriptor, bool turn, int row, int k) {
     const uint32_t inner = turn ? row % 8 * 2 + k % 8 * 16 : row % 8 * 16 + k % 8 * 2;
     return start + row / 8 * stride + k / 8 * lead + inner;
 }
+static float held_at(const Product& product, int half, int k) {
+    const int first = current / 32 * 32, owner = first + current % 32 / 4 * 4 + k % 8 / 2;
+    return half_of(fibres[owner].held[product.at][half + k / 8 * 2], k % 2);
+}
 static void compute(const Product& product) {
     const int warp = current / 32 % 4, lane = current % 32;
     float a[2][16], b[16];
     for (int half = 0; half < 2; half++)
         for (int k = 0; k < 16; k++)
-            a[half][k] = half_at(element(product.a, product.turn, warp * 16 + lane / 4 + half * 8, k));
-    for (int i = 0; i < 64; i++) {
-        for (int k = 0; k < 16; k++) b[k] = half_at(element(product.b, false, i / 2 * 8 + lane % 4 * 2 + i % 2, k));
+            a[half][k] = product.held
+                             ? held_at(product, half, k)
+                             : half_at(element(product.a, product.turn, warp * 16 + lane / 4 + half * 8, k));
+    for (int i = 0; i < product.columns / 4; i++) {
+        const int column = i / 2 * 8 + lane % 4 * 2 + i % 2;
+        for (int k = 0; k < 16; k++) b[k] = half_at(element(product.b, product.turn_b, column, k));
         for (int half = 0; half < 2; half++) {
             float sum = 0.0f;
             for (int k = 0; k < 16; k++) sum += a[half][k] * b[k];
@@ -262,17 +273,28 @@ DEVICE void fence_products() {
     sync_warp();
     fibres[current].fenced = true;
 }
-template <int TURN> DEVICE void multiply(float* total, uint64_t a, uint64_t b) {
+static void issue(Product product, const uint32_t* held) {
     Fibre& fibre = fibres[current];
     auto& known = agreed[current / 128];
-    const size_t at = fibre.count_of_products++;
-    if (at == known.size()) known.push_back({a, b});
-    if (known[at] != std::make_pair(a, b)) blame("threads of a warp group multiply different things");
-    if (a >> 49 || b >> 49) blame("a swizzle");
+    const auto both = std::make_pair(product.a, product.b);
+    product.at = fibre.count_of_products++;
+    fibre.held.push_back(held);
+    if (product.at == known.size()) known.push_back(both);
+    if (known[product.at] != both) blame("threads of a warp group multiply different things");
+    if (product.a >> 49 || product.b >> 49) blame("a swizzle");
     if (!fibre.fenced) blame("a product without a fence");
-    if (late) fibre.issued.push_back({total, a, b, TURN != 0});
-    else compute({total, a, b, TURN != 0});
+    if (late) return fibre.issued.push_back(product);
+    sync_warp();
+    compute(product);
+    sync_warp();
 }
+template <int TURN> DEVICE void multiply(float* total, uint64_t a, uint64_t b) {
+    issue({total, a, b, TURN != 0, false, 256, false, 0}, nullptr);
+}
+DEVICE void multiply_turned(float* total, const uint32_t* a, uint64_t b) {
+    issue({total, 0, b, false, true, 64, true, 0}, a);
+}
+DEVICE void load_turned(uint32_t* to, uint32_t from) { load_tiles<true>(to, from); }
 DEVICE void commit_products() {
     Fibre& fibre = fibres[current];
     fibre.products.push_back(fibre.issued);
@@ -281,11 +303,12 @@ DEVICE void commit_products() {
 }
 template <int N> DEVICE void wait_products() {
     auto& groups = fibres[current].products;
+    sync_warp();  // The lanes of a warp wait together.
     while ((int)groups.size() > N) {
         for (const Product& product : groups.front()) compute(product);
         groups.erase(groups.begin());
     }
-    sync_warp();  // The lanes of a warp wait together.
+    sync_warp();
 }
 DEVICE void settle(float*) {}
 
@@ -335,14 +358,16 @@ static void launch(int across, int down, int deep, int threads, std::function<vo
 }
 
 // Runs a program of warp groups at so many places, in an order that `seed` decides; says what went wrong, if anything.
-static const char* launch_in_disorder(int across, int threads, unsigned seed, std::function<void()> program) {
+static const char* launch_in_disorder(
+    int across, int threads, unsigned seed, std::function<void()> program, int down = 1
+) {
     count_of_threads = threads;
     body = program;
     fault = nullptr;
-    gridDim = {across, 1, 1};
+    gridDim = {across, down, 1};
     stacks.resize((size_t)threads * STACK);
-    for (int place = 0; place < across; place++) {
-        blockIdx = {place, 0, 0};
+    for (int place = 0; place < across * down; place++) {
+        blockIdx = {place % across, place / across, 0};
         start(threads);
         const int groups = threads / 128;
         int asleep = (int)(seed % (groups + 1));  // A warp group that sleeps until the others cannot go on.

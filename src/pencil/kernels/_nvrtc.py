@@ -1,6 +1,7 @@
 """Compiles and launches kernels in CUDA C++, by the compiler that comes with torch, when they are first needed."""
 
 import functools
+import re
 import threading
 from importlib.resources import files
 from typing import Any
@@ -8,7 +9,7 @@ from typing import Any
 import torch
 
 Constants = dict[str, int]
-COMMON = "bfloat16.cuh"
+INCLUDED = re.compile(r'^#include "(.+)"\n', re.MULTILINE)
 PROBE = 'extern "C" __global__ void probe() {}'
 _thread = threading.local()
 
@@ -54,8 +55,9 @@ def _hindrance(wgmma: bool) -> str | None:
 
 
 def source(file: str) -> str:
-    """Return the text of a file of kernels, behind what all have in common."""
-    return "".join((files("pencil.kernels") / name).read_text(encoding="utf-8") for name in (COMMON, file))
+    """Return the text of a file of kernels, with the files of ours that it includes: the compiler sees no folder."""
+    text = (files("pencil.kernels") / file).read_text(encoding="utf-8")
+    return INCLUDED.sub(lambda found: source(found[1]), text)
 
 
 def definitions(constants: Constants) -> list[str]:

@@ -1,4 +1,4 @@
-// Numbers of 16 bits, as all kernels here have them; stands before each of them.
+// Numbers of 16 bits, as all kernels here have them.
 
 typedef unsigned int u32;
 typedef unsigned short u16;

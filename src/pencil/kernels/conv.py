@@ -1,28 +1,48 @@
-"""A convolution that knows the moments of its result, fused on a GPU in bfloat16; elsewhere it is torch's."""
+"""A convolution that may know the moments of its result, with kernels of its own on a GPU; elsewhere it is torch's."""
 
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
-from pencil.kernels import _conv64, ops
+from pencil.kernels import _conv64, _wgrad_cuda, ops
 
 
 class _Conv64(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, kernel: Tensor) -> Any:
-        low = kernel.to(x.dtype).contiguous(memory_format=ops.LAST)
+        low = _last(kernel.to(x.dtype))
         out, moments = ops.conv64(x, low)
         ctx.save_for_backward(x, low)
-        ctx.dtype = kernel.dtype
+        ctx.dtype, ctx.own = kernel.dtype, _wgrad_cuda.takes(x, kernel)
         ctx.mark_non_differentiable(moments)
         return out, moments
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor, _: Any) -> Any:
         x, kernel = ctx.saved_tensors
-        grad = grad.contiguous(memory_format=ops.LAST)
+        grad = _last(grad)
+        if ctx.own:
+            return ops.conv64_gradient(grad, kernel), ops.wide_weight_gradient(grad, x, ctx.dtype)
         return ops.conv64_gradient(grad, kernel), ops.torch_weight_gradient(grad, x, kernel, ctx.dtype)
+
+
+class _Conv(torch.autograd.Function):
+    """A convolution of torch's but for the gradient of its weights."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, kernel: Tensor) -> Any:
+        low = _last(kernel.to(x.dtype))
+        ctx.save_for_backward(x, low)
+        ctx.dtype = kernel.dtype
+        return functional.conv2d(x, low, padding=1)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        x, kernel = ctx.saved_tensors
+        grad = _last(grad)
+        return ops.torch_gradient(grad, x, kernel), ops.wide_weight_gradient(grad, x, ctx.dtype)
 
 
 class BlockConv(nn.Conv2d):
@@ -33,14 +53,21 @@ class BlockConv(nn.Conv2d):
 
     def with_moments(self, x: Tensor) -> tuple[Tensor, Tensor | None]:
         """Return the result, and its moments where they come for nothing."""
-        if not self._fuses(x):
+        if not self._usual():
             return self(x), None
-        out, moments = _Conv64.apply(x.contiguous(memory_format=ops.LAST), self.weight)  # type: ignore[no-untyped-call]
-        return out, moments
+        if _conv64.takes(x, self.weight) and _halves(x.device.type):
+            out, moments = _Conv64.apply(_last(x), self.weight)  # type: ignore[no-untyped-call]
+            return out, moments
+        if _wgrad_cuda.takes(x, self.weight) and _halves(x.device.type):
+            return _Conv.apply(_last(x), self.weight), None  # type: ignore[no-untyped-call]
+        return self(x), None
 
-    def _fuses(self, x: Tensor) -> bool:
-        usual = self.training and self.stride == (1, 1) and self.weight.dtype in (torch.float32, torch.bfloat16)
-        return usual and _conv64.takes(x, self.weight) and _halves(x.device.type)
+    def _usual(self) -> bool:
+        return self.training and self.stride == (1, 1) and self.weight.dtype in (torch.float32, torch.bfloat16)
+
+
+def _last(image: Tensor) -> Tensor:
+    return image.contiguous(memory_format=ops.LAST)
 
 
 def _halves(device: str) -> bool:

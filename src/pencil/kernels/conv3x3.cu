@@ -13,6 +13,8 @@
 //   RING              taps of weights in flight, plus one  TURNED         towards the input
 //   NORM              normalise the input                  EXTRA          add a shortcut
 
+#include "bfloat16.cuh"
+
 constexpr int PIXEL = INSIDE * 2 + 16;  // Bytes; the padding spreads eight neighbours over all banks.
 constexpr int ACROSS = WIDTH + 2, DOWN = LINES + 2;
 constexpr int ROWS = IMAGES * LINES * WIDTH;

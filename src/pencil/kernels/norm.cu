@@ -11,6 +11,8 @@
 //   RELU, ADD after the normalisation; ADD comes first        BOTH      backward: there are two gradients
 //   THREADS   of a block
 
+#include "bfloat16.cuh"
+
 constexpr int SLICE = 64, CHUNKS = SLICE / 8;  // Channels of a block; a thread has eight of them, 16 bytes.
 constexpr int WARPS = THREADS / 32;
 constexpr int STEP = THREADS / CHUNKS;  // Rows that a block takes at a time.

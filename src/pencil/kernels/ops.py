@@ -17,6 +17,7 @@ NAMES = (
     "block_norm_backward",
     "conv64",
     "conv64_gradient",
+    "wide_weight_gradient",
 )
 
 
@@ -232,12 +233,34 @@ def _(grad: Tensor, kernel: Tensor) -> Tensor:
     return torch.empty_like(grad)
 
 
+@torch.library.custom_op("pencil::wide_weight_gradient", mutates_args=())
+def wide_weight_gradient(grad: Tensor, x: Tensor, dtype: torch.dtype) -> Tensor:
+    """`weight_gradient` of as many channels on either side, 64 or 128."""
+    from pencil.kernels import _wgrad_cuda
+
+    return _wgrad_cuda.weight_gradient(grad, x, dtype)
+
+
+@wide_weight_gradient.register_fake
+def _(grad: Tensor, x: Tensor, dtype: torch.dtype) -> Tensor:
+    shape = (grad.shape[1], x.shape[1], 3, 3)
+    return torch.empty(shape, dtype=dtype, device=grad.device, memory_format=LAST)
+
+
 def torch_weight_gradient(grad: Tensor, x: Tensor, kernel: Tensor, dtype: torch.dtype) -> Tensor:
     """Take ∂kernel of a 3×3 convolution of stride 1 as torch does, in this type."""
-    only = [False, True, False]
-    several = torch.ops.aten.convolution_backward(grad, x, kernel, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1, only)
-    gradient: Tensor = several[1].to(dtype).contiguous(memory_format=LAST)
+    gradient: Tensor = _gradients(grad, x, kernel, [False, True, False])[1].to(dtype).contiguous(memory_format=LAST)
     return gradient
+
+
+def torch_gradient(grad: Tensor, x: Tensor, kernel: Tensor) -> Tensor:
+    """Take ∂x of such a convolution as torch does."""
+    gradient: Tensor = _gradients(grad, x, kernel, [True, False, False])[0]
+    return gradient
+
+
+def _gradients(grad: Tensor, x: Tensor, kernel: Tensor, which: list[bool]) -> Any:
+    return torch.ops.aten.convolution_backward(grad, x, kernel, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1, which)
 
 
 def _last(image: Tensor | None) -> Any:

@@ -1,0 +1,72 @@
+"""The gradient of a 3×3 convolution's weights in CUDA C++ for Hopper."""
+
+import functools
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from pencil.kernels import _nvrtc
+from pencil.kernels._nvrtc import Constants
+
+SLICE, TILE, THREADS = 64, 256, 512
+"""Channels of either side and pixels that a program takes at a time, and its threads."""
+JOIN_THREADS, JOINED = 256, 32 * 4
+"""Threads of a program that adds up, and how many weights it has."""
+CHANNELS, WIDTHS = (64, 128), (16, 32, 64)
+LEAST_ROWS = 2**15
+"""Pixels of a batch."""
+
+
+def takes(x: Tensor, kernel: Tensor) -> bool:
+    """Say whether the gradient of such weights is taken here, for stride 1 and a border of zeros."""
+    known = x.dtype == torch.bfloat16 and x.is_cuda and x.dim() == 4 and x.shape[1] in CHANNELS
+    if not known or kernel.shape != (x.shape[1], x.shape[1], 3, 3) or x.numel() < LEAST_ROWS * x.shape[1]:
+        return False
+    return divides(x.shape[2], x.shape[3]) and _nvrtc.available(wgmma=True)
+
+
+def divides(height: int, width: int) -> bool:
+    """Say whether tiles of whole lines of one image cover such images."""
+    return width in WIDTHS and not height % (TILE // width)
+
+
+def constants(channels: int, height: int, width: int, dtype: torch.dtype) -> Constants:
+    """Return what the kernels are compiled for."""
+    return {"CHANNELS": channels, "HEIGHT": height, "WIDTH": width, "LOW": int(dtype == torch.bfloat16)}
+
+
+def shared_bytes(width: int) -> int:
+    """Return the shared memory that a program takes: twice the pixels of a tile and around it, and barriers."""
+    rows = _spread((TILE // width + 2) * (width + 2)) + _spread(TILE)
+    return 2 * SLICE // 8 * rows * 16 + 4 * 8
+
+
+def _spread(rows: int) -> int:
+    return (rows + 6) // 8 * 8 + 1
+
+
+def weight_gradient(grad: Tensor, x: Tensor, dtype: torch.dtype) -> Tensor:
+    """Return [O, C, 3, 3] in this type, channels last, summed in 32 bits and always in the same order."""
+    # Another layout would be read as if it were this one.
+    assert all(given.is_contiguous(memory_format=torch.channels_last) for given in (grad, x))
+    batch, channels, height, width = x.shape
+    blocks = (channels // SLICE) ** 2
+    programs = min(batch * height * width // TILE, max(_processors(x.device.index) // blocks, 1))
+    partial = torch.empty(programs, channels, 9, channels, dtype=torch.float32, device=x.device)
+    found = torch.empty(channels, 3, 3, channels, dtype=dtype, device=x.device)
+    known = constants(channels, height, width, dtype)
+    _launch("weight_sums", known, x.device.index, (programs, blocks), [x, grad, partial, batch])
+    _launch("join_sums", known, x.device.index, (found.numel() // JOINED, 1), [partial, found, programs])
+    return found.permute(0, 3, 1, 2)
+
+
+def _launch(name: str, known: Constants, device: int, grid: tuple[int, int], args: list[Any]) -> None:
+    sums = name == "weight_sums"
+    threads, shared = (THREADS, shared_bytes(known["WIDTH"])) if sums else (JOIN_THREADS, JOIN_THREADS * 16)
+    _nvrtc.launch("wgrad.cu", name, known, device, grid, threads, args, shared=shared, wgmma=True)
+
+
+@functools.cache
+def _processors(device: int) -> int:
+    return torch.cuda.get_device_properties(device).multi_processor_count

@@ -1,0 +1,194 @@
+// The gradient of the weights of a 3×3 convolution of stride 1 over rows of channels in bfloat16, for Hopper.
+//
+// A program takes 64 channels of the result and 64 of the input: total[tap][out, in] += gradient[pixel, out] ·
+// image[pixel + tap, in], a sum over pixels. Three warp groups multiply, each the taps of one line, and a fourth brings
+// in, by turns into one of two places, tiles of 256 pixels: the gradient's, and the image's with the pixels around them.
+//
+// Pixels lie in shared memory as planes of eight channels (16 bytes), without swizzle. A wgmma sums over 16 pixels of a
+// line, so any of the nine shifts is only another start address. The gradient's share of a product is the same for
+// three taps and is held in registers.
+//
+// The sums of all programs are written out and added up by a second kernel, always in the same order.
+//
+// Constants of the compilation:
+//   HEIGHT, WIDTH  of an image     CHANNELS  of input and result     LOW  the result has 16 bits
+
+#include "hopper.cuh"
+
+constexpr int SLICE = 64, SLICES = CHANNELS / SLICE, CHUNKS = SLICE / 8, TAPS = 9;
+constexpr int TILE = 256;  // Pixels.
+constexpr int LINES = TILE / WIDTH, DOWN = LINES + 2, ACROSS = WIDTH + 2, STEPS = WIDTH / 16;
+constexpr int spread(int rows) { return (rows + 6) / 8 * 8 + 1; }  // So that planes start in other banks.
+constexpr int IMAGE_PLANE = spread(DOWN * ACROSS) * 16, GRAD_PLANE = spread(TILE) * 16;
+constexpr int GRAD_AT = CHUNKS * IMAGE_PLANE, PLACE_BYTES = GRAD_AT + CHUNKS * GRAD_PLANE;
+constexpr int FULL = 2 * PLACE_BYTES, EMPTY = FULL + 16;  // Barriers of each place.
+constexpr int SHARED_BYTES = EMPTY + 16;
+constexpr int THREADS = 512, BRINGS = 56, MULTIPLIES = 152;  // Registers: 56 + 3 · 152 = 4 · 128.
+constexpr int WEIGHTS = CHANNELS * TAPS * CHANNELS;
+constexpr int JOIN_THREADS = 256, JOINED = 32;  // Threads that add up, and how many of them side by side.
+
+static_assert(WIDTH % 16 == 0 && TILE % WIDTH == 0 && HEIGHT % LINES == 0, "a tile is some lines of one image");
+static_assert(LINES % 2 == 0, "lines are multiplied by twos");
+static_assert(SHARED_BYTES <= 232448, "shared memory of a program");
+static_assert(WEIGHTS % (4 * JOINED) == 0, "a thread adds up four weights");
+
+#ifndef EMULATED
+DEVICE void load_turned(u32* to, u32 from) {  // Four 8×8 tiles.
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3]) : "r"(from) : "memory");
+}
+DEVICE void settle(float* total) {  // Keeps the compiler from reading early.
+#pragma unroll
+    for (int i = 0; i < 32; i++) asm volatile("" : "+f"(total[i])::"memory");
+}
+
+#define T1(i) "+f"(total[i])
+#define T4(i) T1(i), T1(i + 1), T1(i + 2), T1(i + 3)
+#define T16(i) T4(i), T4(i + 4), T4(i + 8), T4(i + 12)
+DEVICE void multiply_turned(float* total, const u32* a, u64 b) {  // total[64×64] += a·b
+    asm volatile(
+        "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {"
+        "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,"
+        "%29,%30,%31}, {%32,%33,%34,%35}, %36, 1, 1, 1, 1;"
+        : T16(0), T16(16)
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
+}
+#endif
+
+// Asks for the pixels of a tile.
+DEVICE void fetch(const u16* image, const u16* grad, int tile, u32 place, int thread) {
+    constexpr int step = 128 / CHUNKS;
+    const int chunk = thread % CHUNKS, own = thread / CHUNKS, line = tile % (HEIGHT / LINES) * LINES;
+    const long long first = (long long)tile * TILE;
+    grad += chunk * 8, image += chunk * 8;
+#pragma unroll 4
+    for (int pixel = own; pixel < TILE; pixel += step)
+        copy16(place + GRAD_AT + chunk * GRAD_PLANE + pixel * 16, grad + (first + pixel) * CHANNELS);
+#pragma unroll 4
+    for (int pixel = own; pixel < DOWN * WIDTH; pixel += step) {
+        const int down = pixel / WIDTH, above = line + down - 1;
+        const bool there = above >= 0 && above < HEIGHT;
+        copy16(place + chunk * IMAGE_PLANE + (down * ACROSS + pixel % WIDTH + 1) * 16,
+               image + (there ? first + pixel - WIDTH : first) * CHANNELS, there);
+    }
+    commit();
+}
+
+DEVICE void bring(const u16* image, const u16* grad, int tiles, u32 base, int thread) {
+    int count = 0;
+#pragma unroll 1
+    for (int tile = blockIdx.x; tile < tiles; count++, tile += gridDim.x) {
+        const int which = count % 2;
+        if (count >= 2) wait(base + EMPTY + which * 8, (count / 2 - 1) & 1);
+        fetch(image, grad, tile, base + which * PLACE_BYTES, thread);
+        if (count == 1) hand_on<1>(base + FULL);
+        if (count >= 1) hand_on<0>(base + FULL + which * 8);
+    }
+    if (count == 1) hand_on<0>(base + FULL);
+}
+
+// Multiplies a line for the three taps of this warp group; `held` is free since the line before the last was done.
+DEVICE void multiply_line(float (*total)[32], u32 (*held)[4], u32 grads, u32 images) {
+#pragma unroll
+    for (int k = 0; k < STEPS; k++) load_turned(held[k], grads + k * 16 * 16);
+    fence_products();
+#pragma unroll
+    for (int k = 0; k < STEPS; k++)
+#pragma unroll
+        for (int tap = 0; tap < 3; tap++)
+            multiply_turned(total[tap], held[k], descriptor(images + (k * 16 + tap) * 16, 128, IMAGE_PLANE));
+    commit_products();
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, 1)
+weight_sums(const u16* image, const u16* grad, float* partial, int batch) {
+    const u32 base = shared_address(shared);
+    const int tiles = batch * (HEIGHT / LINES), group = threadIdx.x / 128, thread = threadIdx.x % 128;
+    const int out = blockIdx.y / SLICES * SLICE, in = blockIdx.y % SLICES * SLICE;
+
+    // The columns beside the image stay zero.
+    for (int i = threadIdx.x; i < 2 * CHUNKS * DOWN * 2; i += THREADS) {
+        const int side = i % 2, down = i / 2 % DOWN, plane = i / 2 / DOWN;
+        const u32 at = base + plane / CHUNKS * PLACE_BYTES + plane % CHUNKS * IMAGE_PLANE;
+        store16(at + (down * ACROSS + side * (ACROSS - 1)) * 16, make_uint4(0u, 0u, 0u, 0u));
+    }
+    if (threadIdx.x == 0)
+        for (int each = 0; each < 2; each++) {
+            begin(base + FULL + each * 8, 128);
+            begin(base + EMPTY + each * 8, 12);
+        }
+    show_async();
+    __syncthreads();
+
+    if (group == 3) {
+        less_registers<BRINGS>();
+        bring(image + in, grad + out, tiles, base, thread);
+        return;
+    }
+
+    more_registers<MULTIPLIES>();
+    const int warp = thread / 32, lane = thread % 32;
+    float total[3][32];
+#pragma unroll
+    for (int tap = 0; tap < 3; tap++)
+#pragma unroll
+        for (int i = 0; i < 32; i++) total[tap][i] = 0.0f;
+    u32 held[2][STEPS][4];
+    const u32 corner = GRAD_AT + (warp * 2 + lane / 8 % 2) * GRAD_PLANE + (lane / 16 * 8 + lane % 8) * 16;
+    int count = 0;
+#pragma unroll 1
+    for (int tile = blockIdx.x; tile < tiles; count++, tile += gridDim.x) {
+        const int which = count % 2;
+        const u32 place = base + which * PLACE_BYTES, grads = place + corner, images = place + group * ACROSS * 16;
+        wait(base + FULL + which * 8, count / 2 & 1);
+#pragma unroll 1
+        for (int line = 0; line < LINES; line += 2) {
+            wait_products<1>();
+            multiply_line(total, held[0], grads + line * WIDTH * 16, images + line * ACROSS * 16);
+            wait_products<1>();
+            // With that, all of the tile before is done.
+            if (line == 0 && count && lane == 0) arrive(base + EMPTY + (1 - which) * 8);
+            multiply_line(total, held[1], grads + (line + 1) * WIDTH * 16, images + (line + 1) * ACROSS * 16);
+        }
+    }
+    wait_products<0>();
+
+    // A thread's results are of this channel and the one eight further, for the channels 8·i + lane % 4 · 2 and the next.
+    const long long row = (long long)blockIdx.x * CHANNELS + out + warp * 16 + lane / 4;
+#pragma unroll
+    for (int tap = 0; tap < 3; tap++) {
+        settle(total[tap]);
+        float* const to = partial + (row * TAPS + group * 3 + tap) * CHANNELS + in + lane % 4 * 2;
+#pragma unroll
+        for (int i = 0; i < 32; i += 2)
+            *reinterpret_cast<float2*>(to + i / 4 * 8 + i / 2 % 2 * 8 * TAPS * CHANNELS) =
+                make_float2(total[tap][i], total[tap][i + 1]);
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(JOIN_THREADS)
+join_sums(const float* partial, void* result, int programs) {
+    float4* const room = reinterpret_cast<float4*>(shared);
+    const int column = threadIdx.x % JOINED, start = threadIdx.x / JOINED;
+    const int first = (blockIdx.x * JOINED + column) * 4;
+    float4 sum = {0.0f, 0.0f, 0.0f, 0.0f};
+#pragma unroll 4
+    for (int program = start; program < programs; program += JOIN_THREADS / JOINED) {
+        const float4 more = *reinterpret_cast<const float4*>(partial + (long long)program * WEIGHTS + first);
+        sum.x += more.x, sum.y += more.y, sum.z += more.z, sum.w += more.w;
+    }
+    room[threadIdx.x] = sum;
+    __syncthreads();
+    if (start) return;
+#pragma unroll
+    for (int i = JOINED; i < JOIN_THREADS; i += JOINED) {
+        const float4 more = room[column + i];
+        sum.x += more.x, sum.y += more.y, sum.z += more.z, sum.w += more.w;
+    }
+    if (LOW) {
+        u32* const to = static_cast<u32*>(result) + first / 2;
+        to[0] = pack(sum.x, sum.y), to[1] = pack(sum.z, sum.w);
+    } else {
+        *reinterpret_cast<float4*>(static_cast<float*>(result) + first) = sum;
+    }
+}
