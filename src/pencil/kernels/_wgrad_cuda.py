@@ -38,12 +38,8 @@ def constants(channels: int, height: int, width: int, dtype: torch.dtype) -> Con
 
 def shared_bytes(width: int) -> int:
     """Return the shared memory that a program takes: twice the pixels of a tile and around it, and barriers."""
-    rows = _spread((TILE // width + 2) * (width + 2)) + _spread(TILE)
-    return 2 * SLICE // 8 * rows * 16 + 4 * 8
-
-
-def _spread(rows: int) -> int:
-    return (rows + 6) // 8 * 8 + 1
+    around = ((TILE // width + 2) * (width + 2) + 6) // 8 * 8 + 1
+    return 2 * SLICE // 8 * (around + TILE + 1) * 16 + 4 * 8
 
 
 def weight_gradient(grad: Tensor, x: Tensor, dtype: torch.dtype) -> Tensor:

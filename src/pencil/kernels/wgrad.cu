@@ -18,8 +18,8 @@
 constexpr int SLICE = 64, SLICES = CHANNELS / SLICE, CHUNKS = SLICE / 8, TAPS = 9;
 constexpr int TILE = 256;  // Pixels.
 constexpr int LINES = TILE / WIDTH, DOWN = LINES + 2, ACROSS = WIDTH + 2, STEPS = WIDTH / 16;
-constexpr int spread(int rows) { return (rows + 6) / 8 * 8 + 1; }  // So that planes start in other banks.
-constexpr int IMAGE_PLANE = spread(DOWN * ACROSS) * 16, GRAD_PLANE = spread(TILE) * 16;
+constexpr int IMAGE_ROWS = (DOWN * ACROSS + 6) / 8 * 8 + 1, GRAD_ROWS = TILE + 1;  // Planes start in other banks.
+constexpr int IMAGE_PLANE = IMAGE_ROWS * 16, GRAD_PLANE = GRAD_ROWS * 16;
 constexpr int GRAD_AT = CHUNKS * IMAGE_PLANE, PLACE_BYTES = GRAD_AT + CHUNKS * GRAD_PLANE;
 constexpr int FULL = 2 * PLACE_BYTES, EMPTY = FULL + 16;  // Barriers of each place.
 constexpr int SHARED_BYTES = EMPTY + 16;
