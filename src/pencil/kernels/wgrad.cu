@@ -17,7 +17,8 @@
 
 constexpr int SLICE = 64, SLICES = CHANNELS / SLICE, CHUNKS = SLICE / 8, TAPS = 9;
 constexpr int TILE = 256;  // Pixels.
-constexpr int LINES = TILE / WIDTH, DOWN = LINES + 2, ACROSS = WIDTH + 2, STEPS = WIDTH / 16;
+constexpr int LINES = TILE / WIDTH, DOWN = LINES + 2, ACROSS = WIDTH + 2;
+constexpr int STRIP = WIDTH < 32 ? WIDTH : 32, STEPS = STRIP / 16;  // Pixels of a line that a thread holds a share of.
 constexpr int IMAGE_ROWS = (DOWN * ACROSS + 6) / 8 * 8 + 1, GRAD_ROWS = TILE + 1;  // Planes start in other banks.
 constexpr int IMAGE_PLANE = IMAGE_ROWS * 16, GRAD_PLANE = GRAD_ROWS * 16;
 constexpr int GRAD_AT = CHUNKS * IMAGE_PLANE, PLACE_BYTES = GRAD_AT + CHUNKS * GRAD_PLANE;
@@ -28,7 +29,7 @@ constexpr int WEIGHTS = CHANNELS * TAPS * CHANNELS;
 constexpr int JOIN_THREADS = 256, JOINED = 32;  // Threads that add up, and how many of them side by side.
 
 static_assert(WIDTH % 16 == 0 && TILE % WIDTH == 0 && HEIGHT % LINES == 0, "a tile is some lines of one image");
-static_assert(LINES % 2 == 0, "lines are multiplied by twos");
+static_assert(WIDTH % STRIP == 0 && TILE / STRIP % 2 == 0, "strips are multiplied by twos");
 static_assert(SHARED_BYTES <= 232448, "shared memory of a program");
 static_assert(WEIGHTS % (4 * JOINED) == 0, "a thread adds up four weights");
 
@@ -87,8 +88,10 @@ DEVICE void bring(const u16* image, const u16* grad, int tiles, u32 base, int th
     if (count == 1) hand_on<0>(base + FULL);
 }
 
-// Multiplies a line for the three taps of this warp group; `held` is free since the line before the last was done.
-DEVICE void multiply_line(float (*total)[32], u32 (*held)[4], u32 grads, u32 images) {
+// Multiplies a strip for the three taps of this warp group; `held` is free since the strip before the last was done.
+DEVICE void multiply_strip(float (*total)[32], u32 (*held)[4], int strip, u32 grads, u32 images) {
+    grads += strip * STRIP * 16;
+    images += (strip * STRIP / WIDTH * ACROSS + strip * STRIP % WIDTH) * 16;
 #pragma unroll
     for (int k = 0; k < STEPS; k++) load_turned(held[k], grads + k * 16 * 16);
     fence_products();
@@ -142,13 +145,13 @@ weight_sums(const u16* image, const u16* grad, float* partial, int batch) {
         const u32 place = base + which * PLACE_BYTES, grads = place + corner, images = place + group * ACROSS * 16;
         wait(base + FULL + which * 8, count / 2 & 1);
 #pragma unroll 1
-        for (int line = 0; line < LINES; line += 2) {
+        for (int strip = 0; strip < TILE / STRIP; strip += 2) {
             wait_products<1>();
-            multiply_line(total, held[0], grads + line * WIDTH * 16, images + line * ACROSS * 16);
+            multiply_strip(total, held[0], strip, grads, images);
             wait_products<1>();
             // With that, all of the tile before is done.
-            if (line == 0 && count && lane == 0) arrive(base + EMPTY + (1 - which) * 8);
-            multiply_line(total, held[1], grads + (line + 1) * WIDTH * 16, images + (line + 1) * ACROSS * 16);
+            if (strip == 0 && count && lane == 0) arrive(base + EMPTY + (1 - which) * 8);
+            multiply_strip(total, held[1], strip + 1, grads, images);
         }
     }
     wait_products<0>();
