@@ -35,6 +35,7 @@ static uint4 make_uint4(uint32_t x, uint32_t y, uint32_t z, uint32_t w) { return
 struct float4 {
     float x, y, z, w;
 };
+static float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
 struct float2 {
     float x, y;
 };

@@ -13,6 +13,7 @@ SLICE, TILE, THREADS = 64, 256, 512
 """Channels of either side and pixels that a program takes at a time, and its threads."""
 JOIN_THREADS, JOINED = 256, 32 * 4
 """Threads of a program that adds up, and how many weights it has."""
+MOST_SHARED = 232_448
 CHANNELS, WIDTHS = (64, 128), (16, 32, 64)
 LEAST_ROWS = 2**15
 """Pixels of a batch."""
@@ -37,9 +38,11 @@ def constants(channels: int, height: int, width: int, dtype: torch.dtype) -> Con
 
 
 def shared_bytes(width: int) -> int:
-    """Return the shared memory that a program takes: twice the pixels of a tile and around it, and barriers."""
+    """Return the shared memory that a program takes: the pixels of tiles and around them, and barriers."""
     around = ((TILE // width + 2) * (width + 2) + 6) // 8 * 8 + 1
-    return 2 * SLICE // 8 * (around + TILE + 1) * 16 + 4 * 8
+    place = SLICE // 8 * (around + TILE + 1) * 16
+    places = 3 if 3 * place + 64 <= MOST_SHARED else 2
+    return places * (place + 2 * 8)
 
 
 def weight_gradient(grad: Tensor, x: Tensor, dtype: torch.dtype) -> Tensor:

@@ -2,13 +2,14 @@
 //
 // A program takes 64 channels of the result and 64 of the input: total[tap][out, in] += gradient[pixel, out] ·
 // image[pixel + tap, in], a sum over pixels. Three warp groups multiply, each the taps of one line, and a fourth brings
-// in, by turns into one of two places, tiles of 256 pixels: the gradient's, and the image's with the pixels around them.
+// in, into one place after the other, tiles of 256 pixels: the gradient's, and the image's with the pixels around them.
 //
 // Pixels lie in shared memory as planes of eight channels (16 bytes), without swizzle. A wgmma sums over 16 pixels of a
 // line, so any of the nine shifts is only another start address. The gradient's share of a product is the same for
 // three taps and is held in registers.
 //
-// The sums of all programs are written out and added up by a second kernel, always in the same order.
+// The sums of all programs are written out as the threads have them, and added up by a second kernel, always in the
+// same order. Bringing in and writing out take longer than multiplying: as much as possible is under way from the start.
 //
 // Constants of the compilation:
 //   HEIGHT, WIDTH  of an image     CHANNELS  of input and result     LOW  the result has 16 bits
@@ -22,16 +23,16 @@ constexpr int STRIP = WIDTH < 32 ? WIDTH : 32, STEPS = STRIP / 16;  // Pixels of
 constexpr int IMAGE_ROWS = (DOWN * ACROSS + 6) / 8 * 8 + 1, GRAD_ROWS = TILE + 1;  // Planes start in other banks.
 constexpr int IMAGE_PLANE = IMAGE_ROWS * 16, GRAD_PLANE = GRAD_ROWS * 16;
 constexpr int GRAD_AT = CHUNKS * IMAGE_PLANE, PLACE_BYTES = GRAD_AT + CHUNKS * GRAD_PLANE;
-constexpr int FULL = 2 * PLACE_BYTES, EMPTY = FULL + 16;  // Barriers of each place.
-constexpr int SHARED_BYTES = EMPTY + 16;
+constexpr int MOST_SHARED = 232448, PLACES = 3 * PLACE_BYTES + 64 <= MOST_SHARED ? 3 : 2;
+constexpr int FULL = PLACES * PLACE_BYTES, EMPTY = FULL + PLACES * 8;  // Barriers of each place.
+constexpr int SHARED_BYTES = EMPTY + PLACES * 8;
 constexpr int THREADS = 512, BRINGS = 56, MULTIPLIES = 152;  // Registers: 56 + 3 · 152 = 4 · 128.
-constexpr int WEIGHTS = CHANNELS * TAPS * CHANNELS;
+constexpr int FOURS = 128 * 8 * TAPS;  // Of numbers that a program writes: eight of each thread for each tap.
 constexpr int JOIN_THREADS = 256, JOINED = 32;  // Threads that add up, and how many of them side by side.
 
 static_assert(WIDTH % 16 == 0 && TILE % WIDTH == 0 && HEIGHT % LINES == 0, "a tile is some lines of one image");
 static_assert(WIDTH % STRIP == 0 && TILE / STRIP % 2 == 0, "strips are multiplied by twos");
-static_assert(SHARED_BYTES <= 232448, "shared memory of a program");
-static_assert(WEIGHTS % (4 * JOINED) == 0, "a thread adds up four weights");
+static_assert(SHARED_BYTES <= MOST_SHARED, "shared memory of a program");
 
 #ifndef EMULATED
 DEVICE void load_turned(u32* to, u32 from) {  // Four 8×8 tiles.
@@ -75,17 +76,25 @@ DEVICE void fetch(const u16* image, const u16* grad, int tile, u32 place, int th
     commit();
 }
 
+template <int LEFT> DEVICE void hand_on_all(u32 barriers) {  // The first tiles, as they come in.
+    hand_on<LEFT>(barriers);
+    if constexpr (LEFT > 0) hand_on_all<LEFT - 1>(barriers + 8);
+}
+
 DEVICE void bring(const u16* image, const u16* grad, int tiles, u32 base, int thread) {
-    int count = 0;
+    int tile = blockIdx.x;
 #pragma unroll 1
-    for (int tile = blockIdx.x; tile < tiles; count++, tile += gridDim.x) {
-        const int which = count % 2;
-        if (count >= 2) wait(base + EMPTY + which * 8, (count / 2 - 1) & 1);
-        fetch(image, grad, tile, base + which * PLACE_BYTES, thread);
-        if (count == 1) hand_on<1>(base + FULL);
-        if (count >= 1) hand_on<0>(base + FULL + which * 8);
+    for (int place = 0; place < PLACES; place++, tile += gridDim.x)
+        if (tile < tiles) fetch(image, grad, tile, base + place * PLACE_BYTES, thread);
+        else commit();
+    hand_on_all<PLACES - 1>(base + FULL);
+#pragma unroll 1
+    for (int count = PLACES; tile < tiles; count++, tile += gridDim.x) {
+        const int place = count % PLACES;
+        wait(base + EMPTY + place * 8, (count / PLACES - 1) & 1);
+        fetch(image, grad, tile, base + place * PLACE_BYTES, thread);
+        hand_on<0>(base + FULL + place * 8);
     }
-    if (count == 1) hand_on<0>(base + FULL);
 }
 
 // Multiplies a strip for the three taps of this warp group; `held` is free since the strip before the last was done.
@@ -110,13 +119,13 @@ weight_sums(const u16* image, const u16* grad, float* partial, int batch) {
     const int out = blockIdx.y / SLICES * SLICE, in = blockIdx.y % SLICES * SLICE;
 
     // The columns beside the image stay zero.
-    for (int i = threadIdx.x; i < 2 * CHUNKS * DOWN * 2; i += THREADS) {
+    for (int i = threadIdx.x; i < PLACES * CHUNKS * DOWN * 2; i += THREADS) {
         const int side = i % 2, down = i / 2 % DOWN, plane = i / 2 / DOWN;
         const u32 at = base + plane / CHUNKS * PLACE_BYTES + plane % CHUNKS * IMAGE_PLANE;
         store16(at + (down * ACROSS + side * (ACROSS - 1)) * 16, make_uint4(0u, 0u, 0u, 0u));
     }
     if (threadIdx.x == 0)
-        for (int each = 0; each < 2; each++) {
+        for (int each = 0; each < PLACES; each++) {
             begin(base + FULL + each * 8, 128);
             begin(base + EMPTY + each * 8, 12);
         }
@@ -141,43 +150,48 @@ weight_sums(const u16* image, const u16* grad, float* partial, int batch) {
     int count = 0;
 #pragma unroll 1
     for (int tile = blockIdx.x; tile < tiles; count++, tile += gridDim.x) {
-        const int which = count % 2;
+        const int which = count % PLACES, before = (count + PLACES - 1) % PLACES;
         const u32 place = base + which * PLACE_BYTES, grads = place + corner, images = place + group * ACROSS * 16;
-        wait(base + FULL + which * 8, count / 2 & 1);
+        wait(base + FULL + which * 8, count / PLACES & 1);
 #pragma unroll 1
         for (int strip = 0; strip < TILE / STRIP; strip += 2) {
             wait_products<1>();
             multiply_strip(total, held[0], strip, grads, images);
             wait_products<1>();
             // With that, all of the tile before is done.
-            if (strip == 0 && count && lane == 0) arrive(base + EMPTY + (1 - which) * 8);
+            if (strip == 0 && count && lane == 0) arrive(base + EMPTY + before * 8);
             multiply_strip(total, held[1], strip + 1, grads, images);
         }
     }
     wait_products<0>();
 
-    // A thread's results are of this channel and the one eight further, for the channels 8·i + lane % 4 · 2 and the next.
-    const long long row = (long long)blockIdx.x * CHANNELS + out + warp * 16 + lane / 4;
+    float4* const to = reinterpret_cast<float4*>(partial)
+                       + ((long long)blockIdx.x * gridDim.y + blockIdx.y) * FOURS + group * FOURS / 3 + thread;
 #pragma unroll
     for (int tap = 0; tap < 3; tap++) {
         settle(total[tap]);
-        float* const to = partial + (row * TAPS + group * 3 + tap) * CHANNELS + in + lane % 4 * 2;
 #pragma unroll
-        for (int i = 0; i < 32; i += 2)
-            *reinterpret_cast<float2*>(to + i / 4 * 8 + i / 2 % 2 * 8 * TAPS * CHANNELS) =
-                make_float2(total[tap][i], total[tap][i + 1]);
+        for (int i = 0; i < 8; i++) {
+            const float* const four = total[tap] + i * 4;
+            to[(tap * 8 + i) * 128] = make_float4(four[0], four[1], four[2], four[3]);
+        }
     }
+}
+
+DEVICE void write_two(void* result, int at, float one, float two) {
+    if (LOW) static_cast<u32*>(result)[at / 2] = pack(one, two);
+    else *reinterpret_cast<float2*>(static_cast<float*>(result) + at) = make_float2(one, two);
 }
 
 extern "C" __global__ void __launch_bounds__(JOIN_THREADS)
 join_sums(const float* partial, void* result, int programs) {
     float4* const room = reinterpret_cast<float4*>(shared);
-    const int column = threadIdx.x % JOINED, start = threadIdx.x / JOINED;
-    const int first = (blockIdx.x * JOINED + column) * 4;
-    float4 sum = {0.0f, 0.0f, 0.0f, 0.0f};
+    const int column = threadIdx.x % JOINED, start = threadIdx.x / JOINED, four = blockIdx.x * JOINED + column;
+    const float4* const from = reinterpret_cast<const float4*>(partial) + four;
+    float4 sum = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
 #pragma unroll 4
     for (int program = start; program < programs; program += JOIN_THREADS / JOINED) {
-        const float4 more = *reinterpret_cast<const float4*>(partial + (long long)program * WEIGHTS + first);
+        const float4 more = from[(long long)program * SLICES * SLICES * FOURS];
         sum.x += more.x, sum.y += more.y, sum.z += more.z, sum.w += more.w;
     }
     room[threadIdx.x] = sum;
@@ -188,10 +202,10 @@ join_sums(const float* partial, void* result, int programs) {
         const float4 more = room[column + i];
         sum.x += more.x, sum.y += more.y, sum.z += more.z, sum.w += more.w;
     }
-    if (LOW) {
-        u32* const to = static_cast<u32*>(result) + first / 2;
-        to[0] = pack(sum.x, sum.y), to[1] = pack(sum.z, sum.w);
-    } else {
-        *reinterpret_cast<float4*>(static_cast<float*>(result) + first) = sum;
-    }
+    // Two are of one channel and its neighbour, the other two of the channel eight further of the result.
+    const int slice = four / FOURS, tap = four % FOURS / 1024, thread = four % 128, lane = thread % 32;
+    const int out = slice / SLICES * SLICE + thread / 32 * 16 + lane / 4;
+    const int in = slice % SLICES * SLICE + four / 128 % 8 * 8 + lane % 4 * 2;
+    write_two(result, (out * TAPS + tap) * CHANNELS + in, sum.x, sum.y);
+    write_two(result, ((out + 8) * TAPS + tap) * CHANNELS + in, sum.z, sum.w);
 }
