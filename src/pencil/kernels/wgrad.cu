@@ -19,19 +19,18 @@
 constexpr int SLICE = 64, SLICES = CHANNELS / SLICE, CHUNKS = SLICE / 8, TAPS = 9;
 constexpr int TILE = 256;  // Pixels.
 constexpr int LINES = TILE / WIDTH, DOWN = LINES + 2, ACROSS = WIDTH + 2;
-constexpr int STRIP = WIDTH < 32 ? WIDTH : 32, STEPS = STRIP / 16;  // Pixels of a line that a thread holds a share of.
+constexpr int STRIP = 16;  // Pixels of a line that are multiplied at once.
 constexpr int IMAGE_ROWS = (DOWN * ACROSS + 6) / 8 * 8 + 1, GRAD_ROWS = TILE + 1;  // Planes start in other banks.
 constexpr int IMAGE_PLANE = IMAGE_ROWS * 16, GRAD_PLANE = GRAD_ROWS * 16;
 constexpr int GRAD_AT = CHUNKS * IMAGE_PLANE, PLACE_BYTES = GRAD_AT + CHUNKS * GRAD_PLANE;
 constexpr int MOST_SHARED = 232448, PLACES = 3 * PLACE_BYTES + 64 <= MOST_SHARED ? 3 : 2;
 constexpr int FULL = PLACES * PLACE_BYTES, EMPTY = FULL + PLACES * 8;  // Barriers of each place.
 constexpr int SHARED_BYTES = EMPTY + PLACES * 8;
-constexpr int THREADS = 512, BRINGS = 56, MULTIPLIES = 152;  // Registers: 56 + 3 · 152 = 4 · 128.
+constexpr int THREADS = 512, BRINGS = 104, MULTIPLIES = 136;  // Registers: 104 + 3 · 136 = 4 · 128.
 constexpr int FOURS = 128 * 8 * TAPS;  // Of numbers that a program writes: eight of each thread for each tap.
 constexpr int JOIN_THREADS = 256, JOINED = 32;  // Threads that add up, and how many of them side by side.
 
-static_assert(WIDTH % 16 == 0 && TILE % WIDTH == 0 && HEIGHT % LINES == 0, "a tile is some lines of one image");
-static_assert(WIDTH % STRIP == 0 && TILE / STRIP % 2 == 0, "strips are multiplied by twos");
+static_assert(WIDTH % STRIP == 0 && TILE % WIDTH == 0 && HEIGHT % LINES == 0, "a tile is some lines of one image");
 static_assert(SHARED_BYTES <= MOST_SHARED, "shared memory of a program");
 
 #ifndef EMULATED
@@ -57,58 +56,51 @@ DEVICE void multiply_turned(float* total, const u32* a, u64 b) {  // total[64×6
 }
 #endif
 
-// Asks for the pixels of a tile.
-DEVICE void fetch(const u16* image, const u16* grad, int tile, u32 place, int thread) {
-    constexpr int step = 128 / CHUNKS;
+// Brings a tile in; all of it is under way at once. The image goes through registers: copies of so few bytes to so many
+// planes are slow, and would be twice as many.
+DEVICE void fill(const u16* image, const u16* grad, int tile, u32 place, int thread, u32 free, int parity) {
+    constexpr int step = 128 / CHUNKS, turns = DOWN * WIDTH / step;
+    static_assert(DOWN * WIDTH % step == 0 && TILE % step == 0, "every thread the same");
     const int chunk = thread % CHUNKS, own = thread / CHUNKS, line = tile % (HEIGHT / LINES) * LINES;
-    const long long first = (long long)tile * TILE;
-    grad += chunk * 8, image += chunk * 8;
-#pragma unroll 4
-    for (int pixel = own; pixel < TILE; pixel += step)
-        copy16(place + GRAD_AT + chunk * GRAD_PLANE + pixel * 16, grad + (first + pixel) * CHANNELS);
-#pragma unroll 4
-    for (int pixel = own; pixel < DOWN * WIDTH; pixel += step) {
-        const int down = pixel / WIDTH, above = line + down - 1;
-        const bool there = above >= 0 && above < HEIGHT;
-        copy16(place + chunk * IMAGE_PLANE + (down * ACROSS + pixel % WIDTH + 1) * 16,
-               image + (there ? first + pixel - WIDTH : first) * CHANNELS, there);
+    const int first = line ? 0 : WIDTH, last = line + LINES == HEIGHT ? DOWN * WIDTH - WIDTH : DOWN * WIDTH;
+    image += ((long long)tile * TILE - WIDTH + own) * CHANNELS + chunk * 8;
+    grad += ((long long)tile * TILE + own) * CHANNELS + chunk * 8;
+    uint4 found[turns];
+#pragma unroll
+    for (int i = 0; i < turns; i++) {
+        const int pixel = own + i * step;
+        found[i] = make_uint4(0u, 0u, 0u, 0u);
+        if (pixel >= first && pixel < last) found[i] = read16(image + i * step * CHANNELS);
     }
+    if (free) wait(free, parity);
+    const u32 grads = place + GRAD_AT + chunk * GRAD_PLANE + own * 16;
+#pragma unroll
+    for (int i = 0; i < TILE / step; i++) copy16(grads + i * step * 16, grad + i * step * CHANNELS);
     commit();
-}
-
-template <int LEFT> DEVICE void hand_on_all(u32 barriers) {  // The first tiles, as they come in.
-    hand_on<LEFT>(barriers);
-    if constexpr (LEFT > 0) hand_on_all<LEFT - 1>(barriers + 8);
+    const u32 images = place + chunk * IMAGE_PLANE + (own + 1) * 16;
+#pragma unroll
+    for (int i = 0; i < turns; i++)
+        store16(images + (i * step / WIDTH * ACROSS + i * step % WIDTH) * 16, found[i]);
 }
 
 DEVICE void bring(const u16* image, const u16* grad, int tiles, u32 base, int thread) {
-    int tile = blockIdx.x;
 #pragma unroll 1
-    for (int place = 0; place < PLACES; place++, tile += gridDim.x)
-        if (tile < tiles) fetch(image, grad, tile, base + place * PLACE_BYTES, thread);
-        else commit();
-    hand_on_all<PLACES - 1>(base + FULL);
-#pragma unroll 1
-    for (int count = PLACES; tile < tiles; count++, tile += gridDim.x) {
+    for (int count = 0, tile = blockIdx.x; tile < tiles; count++, tile += gridDim.x) {
         const int place = count % PLACES;
-        wait(base + EMPTY + place * 8, (count / PLACES - 1) & 1);
-        fetch(image, grad, tile, base + place * PLACE_BYTES, thread);
+        const u32 free = count >= PLACES ? base + EMPTY + place * 8 : 0;
+        fill(image, grad, tile, base + place * PLACE_BYTES, thread, free, (count / PLACES - 1) & 1);
         hand_on<0>(base + FULL + place * 8);
     }
 }
 
 // Multiplies a strip for the three taps of this warp group; `held` is free since the strip before the last was done.
-DEVICE void multiply_strip(float (*total)[32], u32 (*held)[4], int strip, u32 grads, u32 images) {
-    grads += strip * STRIP * 16;
+DEVICE void multiply_strip(float (*total)[32], u32* held, int strip, u32 grads, u32 images) {
+    load_turned(held, grads + strip * STRIP * 16);
     images += (strip * STRIP / WIDTH * ACROSS + strip * STRIP % WIDTH) * 16;
-#pragma unroll
-    for (int k = 0; k < STEPS; k++) load_turned(held[k], grads + k * 16 * 16);
     fence_products();
 #pragma unroll
-    for (int k = 0; k < STEPS; k++)
-#pragma unroll
-        for (int tap = 0; tap < 3; tap++)
-            multiply_turned(total[tap], held[k], descriptor(images + (k * 16 + tap) * 16, 128, IMAGE_PLANE));
+    for (int tap = 0; tap < 3; tap++)
+        multiply_turned(total[tap], held, descriptor(images + tap * 16, 128, IMAGE_PLANE));
     commit_products();
 }
 
@@ -145,7 +137,7 @@ weight_sums(const u16* image, const u16* grad, float* partial, int batch) {
     for (int tap = 0; tap < 3; tap++)
 #pragma unroll
         for (int i = 0; i < 32; i++) total[tap][i] = 0.0f;
-    u32 held[2][STEPS][4];
+    u32 held[2][4];
     const u32 corner = GRAD_AT + (warp * 2 + lane / 8 % 2) * GRAD_PLANE + (lane / 16 * 8 + lane % 8) * 16;
     int count = 0;
 #pragma unroll 1
