@@ -40,7 +40,7 @@ def constants(channels: int, height: int, width: int, dtype: torch.dtype) -> Con
 def shared_bytes(width: int) -> int:
     """Return the shared memory that a program takes: the pixels of tiles and around them, and barriers."""
     around = ((TILE // width + 2) * (width + 2) + 6) // 8 * 8 + 1
-    place = SLICE // 8 * (around + TILE + 1) * 16
+    place = (SLICE // 8 * around + TILE * SLICE // 8) * 16
     places = 3 if 3 * place + 64 <= MOST_SHARED else 2
     return places * (place + 2 * 8)
 

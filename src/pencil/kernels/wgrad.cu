@@ -4,9 +4,10 @@
 // image[pixel + tap, in], a sum over pixels. Three warp groups multiply, each the taps of one line, and a fourth brings
 // in, into one place after the other, tiles of 256 pixels: the gradient's, and the image's with the pixels around them.
 //
-// Pixels lie in shared memory as planes of eight channels (16 bytes), without swizzle. A wgmma sums over 16 pixels of a
-// line, so any of the nine shifts is only another start address. The gradient's share of a product is the same for
-// three taps and is held in registers.
+// The image lies in shared memory as planes of eight channels (16 bytes), without swizzle. A wgmma sums over 16 pixels of
+// a line, so any of the nine shifts is only another start address. The gradient's share of a product is the same for
+// three taps and goes through registers; it lies as in memory, but for the order of the chunks of a pixel, so that the
+// same chunk of eight neighbours is in different banks.
 //
 // The sums of all programs are written out as the threads have them, and added up by a second kernel, always in the
 // same order. Bringing in and writing out take longer than multiplying: as much as possible is under way from the start.
@@ -20,9 +21,8 @@ constexpr int SLICE = 64, SLICES = CHANNELS / SLICE, CHUNKS = SLICE / 8, TAPS = 
 constexpr int TILE = 256;  // Pixels.
 constexpr int LINES = TILE / WIDTH, DOWN = LINES + 2, ACROSS = WIDTH + 2;
 constexpr int STRIP = 16;  // Pixels of a line that are multiplied at once.
-constexpr int IMAGE_ROWS = (DOWN * ACROSS + 6) / 8 * 8 + 1, GRAD_ROWS = TILE + 1;  // Planes start in other banks.
-constexpr int IMAGE_PLANE = IMAGE_ROWS * 16, GRAD_PLANE = GRAD_ROWS * 16;
-constexpr int GRAD_AT = CHUNKS * IMAGE_PLANE, PLACE_BYTES = GRAD_AT + CHUNKS * GRAD_PLANE;
+constexpr int PLANE = ((DOWN * ACROSS + 6) / 8 * 8 + 1) * 16, PIXEL = SLICE * 2;  // Planes start in other banks.
+constexpr int GRAD_AT = CHUNKS * PLANE, PLACE_BYTES = GRAD_AT + TILE * PIXEL;
 constexpr int MOST_SHARED = 232448, PLACES = 3 * PLACE_BYTES + 64 <= MOST_SHARED ? 3 : 2;
 constexpr int FULL = PLACES * PLACE_BYTES, EMPTY = FULL + PLACES * 8;  // Barriers of each place.
 constexpr int SHARED_BYTES = EMPTY + PLACES * 8;
@@ -56,8 +56,8 @@ DEVICE void multiply_turned(float* total, const u32* a, u64 b) {  // total[64×6
 }
 #endif
 
-// Brings a tile in; all of it is under way at once. The image goes through registers: copies of so few bytes to so many
-// planes are slow, and would be twice as many.
+// Brings a tile in; all of it is under way at once. The image goes through registers: copies to planes would be slow,
+// whose every 16 bytes go elsewhere.
 DEVICE void fill(const u16* image, const u16* grad, int tile, u32 place, int thread, u32 free, int parity) {
     constexpr int step = 128 / CHUNKS, turns = DOWN * WIDTH / step;
     static_assert(DOWN * WIDTH % step == 0 && TILE % step == 0, "every thread the same");
@@ -73,11 +73,11 @@ DEVICE void fill(const u16* image, const u16* grad, int tile, u32 place, int thr
         if (pixel >= first && pixel < last) found[i] = read16(image + i * step * CHANNELS);
     }
     if (free) wait(free, parity);
-    const u32 grads = place + GRAD_AT + chunk * GRAD_PLANE + own * 16;
+    const u32 grads = place + GRAD_AT + own * PIXEL + (chunk ^ own % 8) * 16;
 #pragma unroll
-    for (int i = 0; i < TILE / step; i++) copy16(grads + i * step * 16, grad + i * step * CHANNELS);
+    for (int i = 0; i < TILE / step; i++) copy16(grads + i * step * PIXEL, grad + i * step * CHANNELS);
     commit();
-    const u32 images = place + chunk * IMAGE_PLANE + (own + 1) * 16;
+    const u32 images = place + chunk * PLANE + (own + 1) * 16;
 #pragma unroll
     for (int i = 0; i < turns; i++)
         store16(images + (i * step / WIDTH * ACROSS + i * step % WIDTH) * 16, found[i]);
@@ -95,12 +95,12 @@ DEVICE void bring(const u16* image, const u16* grad, int tiles, u32 base, int th
 
 // Multiplies a strip for the three taps of this warp group; `held` is free since the strip before the last was done.
 DEVICE void multiply_strip(float (*total)[32], u32* held, int strip, u32 grads, u32 images) {
-    load_turned(held, grads + strip * STRIP * 16);
+    load_turned(held, grads + strip * STRIP * PIXEL);
     images += (strip * STRIP / WIDTH * ACROSS + strip * STRIP % WIDTH) * 16;
     fence_products();
 #pragma unroll
     for (int tap = 0; tap < 3; tap++)
-        multiply_turned(total[tap], held, descriptor(images + tap * 16, 128, IMAGE_PLANE));
+        multiply_turned(total[tap], held, descriptor(images + tap * 16, 128, PLANE));
     commit_products();
 }
 
@@ -113,7 +113,7 @@ weight_sums(const u16* image, const u16* grad, float* partial, int batch) {
     // The columns beside the image stay zero.
     for (int i = threadIdx.x; i < PLACES * CHUNKS * DOWN * 2; i += THREADS) {
         const int side = i % 2, down = i / 2 % DOWN, plane = i / 2 / DOWN;
-        const u32 at = base + plane / CHUNKS * PLACE_BYTES + plane % CHUNKS * IMAGE_PLANE;
+        const u32 at = base + plane / CHUNKS * PLACE_BYTES + plane % CHUNKS * PLANE;
         store16(at + (down * ACROSS + side * (ACROSS - 1)) * 16, make_uint4(0u, 0u, 0u, 0u));
     }
     if (threadIdx.x == 0)
@@ -138,7 +138,7 @@ weight_sums(const u16* image, const u16* grad, float* partial, int batch) {
 #pragma unroll
         for (int i = 0; i < 32; i++) total[tap][i] = 0.0f;
     u32 held[2][4];
-    const u32 corner = GRAD_AT + (warp * 2 + lane / 8 % 2) * GRAD_PLANE + (lane / 16 * 8 + lane % 8) * 16;
+    const u32 corner = GRAD_AT + (lane / 16 * 8 + lane % 8) * PIXEL + ((warp * 2 + lane / 8 % 2) ^ lane % 8) * 16;
     int count = 0;
 #pragma unroll 1
     for (int tile = blockIdx.x; tile < tiles; count++, tile += gridDim.x) {
