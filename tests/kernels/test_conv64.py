@@ -2,10 +2,7 @@
 
 import copy
 import ctypes
-import shutil
-import subprocess
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,9 +14,7 @@ pytest.importorskip("triton", reason="triton is not installed")
 
 from pencil.kernels import BlockConv, BlockNorm, _conv64, _norm_cuda, _nvrtc
 
-pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="no C++ compiler here")
 CHANNELS, LAST = 64, torch.channels_last
-EMULATOR = Path(__file__).parent / "emulated.hpp"
 CALL = """
 extern "C" int shared_bytes() { return SHARED_BYTES; }
 extern "C" const char* run(int programs, unsigned seed, bool waits, const u16* image, const u16* kernel, u16* out,
@@ -32,20 +27,9 @@ Launch = Callable[..., None]
 
 
 @pytest.fixture(scope="module")
-def emulated(tmp_path_factory: pytest.TempPathFactory) -> Launch:
+def emulated(build: Callable[..., ctypes.CDLL]) -> Launch:
     """What stands in for the launch of the kernel; programs are so few that each has several tiles."""
-    libraries: dict[str, ctypes.CDLL] = {}
-
-    def built(known: dict[str, int]) -> ctypes.CDLL:
-        if str(known) not in libraries:
-            folder = tmp_path_factory.mktemp("emulated")
-            text, made = folder / "kernel.cpp", folder / "kernel.so"
-            text.write_text(f'#include "{EMULATOR}"\n{_nvrtc.source("conv64.cu")}{CALL}', encoding="utf-8")
-            options = ["-O1", "-std=c++17", "-shared", "-fPIC", "-Wno-unknown-pragmas", *_nvrtc.definitions(known)]
-            subprocess.run(["g++", *options, str(text), "-o", str(made)], check=True)
-            libraries[str(known)] = ctypes.CDLL(str(made))
-            libraries[str(known)].run.restype = ctypes.c_char_p
-        return libraries[str(known)]
+    text = f"{_nvrtc.source('conv64.cu')}{CALL}"
 
     def launch(
         known: dict[str, int],
@@ -56,7 +40,8 @@ def emulated(tmp_path_factory: pytest.TempPathFactory) -> Launch:
         seed: int = 1,
         late: bool = True,
     ) -> None:
-        library = built(known)
+        library = build(text, known)
+        library.run.restype = ctypes.c_char_p
         assert library.shared_bytes() == _conv64.shared_bytes(known["WIDTH"])
         pointers = [ctypes.c_void_p(tensor.data_ptr()) for tensor in args[:-1]]
         wrong = library.run(programs, seed, ctypes.c_bool(late), *pointers, args[-1])
@@ -73,17 +58,17 @@ def _apart(a: Tensor, b: Tensor) -> float:
     return float((a.double() - b.double()).norm() / b.double().norm())
 
 
-@pytest.mark.parametrize("late", [False, True], ids=["at once", "late"])
 @pytest.mark.parametrize(
-    ("way", "batch", "height", "width", "programs"),
+    ("way", "batch", "height", "width", "programs", "late"),
     [
-        ("forward", 2, 32, 32, 1),  # eight tiles, one after the other
-        ("forward", 2, 32, 32, 3),  # three, three and two
-        ("forward", 1, 32, 32, 4),  # one each
-        ("forward", 2, 8, 64, 1),
-        ("gradient", 2, 32, 32, 1),
-        ("gradient", 2, 32, 32, 3),
-        ("gradient", 3, 16, 16, 1),
+        ("forward", 2, 32, 32, 1, True),  # eight tiles, one after the other
+        ("forward", 2, 32, 32, 3, True),  # three, three and two
+        ("forward", 2, 32, 32, 3, False),
+        ("forward", 1, 32, 32, 4, True),  # one each
+        ("forward", 2, 8, 64, 1, True),
+        ("gradient", 2, 32, 32, 1, True),
+        ("gradient", 2, 32, 32, 3, False),
+        ("gradient", 3, 16, 16, 1, True),
     ],
 )
 def test_a_convolution_and_its_moments(

@@ -1,9 +1,7 @@
 """The convolution in CUDA C++, run on the CPU by an emulation of a GPU's threads, against torch in 64 bits."""
 
 import ctypes
-import shutil
-import subprocess
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -15,9 +13,7 @@ pytest.importorskip("triton", reason="triton is not installed")
 
 from pencil.kernels import _cuda, _nvrtc
 
-pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="no C++ compiler here")
 CHANNELS = 32
-EMULATOR = Path(__file__).parent / "emulated.hpp"
 CALL = """
 extern "C" int shared_bytes() { return max(IMAGE_BYTES + RING * TAP_BYTES, ROWS * RESULT_PITCH * 4); }
 extern "C" void run(int programs, const u16* image, const u16* kernel, u16* out, float* partial, const u16* extra,
@@ -29,14 +25,6 @@ extern "C" void run(int programs, const u16* image, const u16* kernel, u16* out,
     });
 }
 """
-
-
-def _built(sizes: dict[str, int], folder: Path) -> ctypes.CDLL:
-    text, library = folder / "kernel.cpp", folder / "kernel.so"
-    text.write_text(f'#include "{EMULATOR}"\n{_nvrtc.source("conv3x3.cu")}{CALL}', encoding="utf-8")
-    options = ["-O1", "-std=c++17", "-shared", "-fPIC", "-Wno-unknown-pragmas", *_nvrtc.definitions(sizes)]
-    subprocess.run(["g++", *options, str(text), "-o", str(library)], check=True)
-    return ctypes.CDLL(str(library))
 
 
 def _images(batch: int, height: int, width: int) -> Tensor:
@@ -63,12 +51,12 @@ def _wide(values: Tensor) -> Tensor:
     ],
 )
 def test_a_convolution_with_what_stands_around_it(
-    batch: int, height: int, width: int, way: str, tmp_path: Path
+    batch: int, height: int, width: int, way: str, build: Callable[..., ctypes.CDLL]
 ) -> None:
     torch.manual_seed(0)
     turned, extra = way == "backward", way != "forward"
     sizes = _cuda.conv_sizes(height, width, turned=turned, norm=not turned, extra=extra)
-    library = _built(sizes, tmp_path)
+    library = build(f"{_nvrtc.source('conv3x3.cu')}{CALL}", sizes)
     assert library.shared_bytes() == _cuda.conv_shared(sizes)
 
     image, beside = _images(batch, height, width), _images(batch, height, width)

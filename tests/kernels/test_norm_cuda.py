@@ -1,10 +1,7 @@
 """The normalisation in CUDA C++, run on the CPU by an emulation of a GPU's threads, against torch in 64 bits."""
 
 import ctypes
-import shutil
-import subprocess
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,8 +11,6 @@ from torch import Tensor, nn
 from pencil.backbones._resnet import BasicBlock
 from pencil.kernels import BlockNorm, _norm_cuda, _nvrtc
 
-pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="no C++ compiler here")
-EMULATOR = Path(__file__).parent / "emulated.hpp"
 EPS = 1e-2
 CALL = """
 #include <utility>
@@ -52,15 +47,10 @@ def _text(name: str, known: dict[str, int]) -> str:
 
 
 @pytest.fixture(scope="module")
-def emulated(tmp_path_factory: pytest.TempPathFactory) -> Launch:
+def emulated(build: Callable[..., ctypes.CDLL]) -> Launch:
     """What stands in for the launch of a kernel; all are built at once, since reading the headers takes longest."""
-    folder, kernels = tmp_path_factory.mktemp("emulated"), _kernels()
-    text, made = folder / "kernels.cpp", folder / "kernels.so"
-    texts = [_text(f"kernel{n}", known) for n, known in enumerate(kernels)]
-    text.write_text(f'#include "{EMULATOR}"\n{CALL}{"".join(texts)}', encoding="utf-8")
-    options = ["-O1", "-std=c++17", "-shared", "-fPIC", "-Wno-unknown-pragmas"]
-    subprocess.run(["g++", *options, str(text), "-o", str(made)], check=True)
-    library = ctypes.CDLL(str(made))
+    kernels = _kernels()
+    library = build("".join([CALL, *(_text(f"kernel{n}", known) for n, known in enumerate(kernels))]), {})
 
     def launch(known: dict[str, int], device: Any, grid: tuple[int, int], args: list[Any]) -> None:
         kinds: dict[type, Any] = {int: ctypes.c_int, float: ctypes.c_double}

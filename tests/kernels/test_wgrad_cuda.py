@@ -2,10 +2,7 @@
 
 import copy
 import ctypes
-import shutil
-import subprocess
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,9 +13,7 @@ pytest.importorskip("triton", reason="triton is not installed")
 
 from pencil.kernels import BlockConv, _conv64, _nvrtc, _wgrad_cuda
 
-pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="no C++ compiler here")
 LAST = torch.channels_last
-EMULATOR = Path(__file__).parent / "emulated.hpp"
 CALL = """
 extern "C" int shared_bytes() { return SHARED_BYTES; }
 extern "C" const char* weights(int across, int down, unsigned seed, bool waits, const u16* image, const u16* grad,
@@ -35,20 +30,9 @@ Launch = Callable[..., None]
 
 
 @pytest.fixture(scope="module")
-def emulated(tmp_path_factory: pytest.TempPathFactory) -> Launch:
+def emulated(build: Callable[..., ctypes.CDLL]) -> Launch:
     """What stands in for the launch of the kernels."""
-    libraries: dict[str, ctypes.CDLL] = {}
-
-    def built(known: dict[str, int]) -> ctypes.CDLL:
-        if str(known) not in libraries:
-            folder = tmp_path_factory.mktemp("emulated")
-            text, made = folder / "kernel.cpp", folder / "kernel.so"
-            text.write_text(f'#include "{EMULATOR}"\n{_nvrtc.source("wgrad.cu")}{CALL}', encoding="utf-8")
-            options = ["-O1", "-std=c++17", "-shared", "-fPIC", "-Wno-unknown-pragmas", *_nvrtc.definitions(known)]
-            subprocess.run(["g++", *options, str(text), "-o", str(made)], check=True)
-            library = libraries[str(known)] = ctypes.CDLL(str(made))
-            library.weights.restype = library.join.restype = ctypes.c_char_p
-        return libraries[str(known)]
+    text = f"{_nvrtc.source('wgrad.cu')}{CALL}"
 
     def launch(
         name: str,
@@ -59,7 +43,8 @@ def emulated(tmp_path_factory: pytest.TempPathFactory) -> Launch:
         seed: int = 1,
         late: bool = True,
     ) -> None:
-        library = built(known)
+        library = build(text, known)
+        library.weights.restype = library.join.restype = ctypes.c_char_p
         assert library.shared_bytes() == _wgrad_cuda.shared_bytes(known["WIDTH"])
         given = *(ctypes.c_void_p(tensor.data_ptr()) for tensor in args[:-1]), args[-1]
         if name == "weight_sums":
@@ -84,15 +69,15 @@ def _apart(a: Tensor, b: Tensor) -> float:
     return float((a.double() - b.double()).norm() / b.double().norm())
 
 
-@pytest.mark.parametrize("late", [False, True], ids=["at once", "late"])
 @pytest.mark.parametrize(
-    ("batch", "channels", "height", "width", "processors"),
+    ("batch", "channels", "height", "width", "processors", "late"),
     [
-        (2, 64, 32, 32, 1),  # eight tiles, one after the other
-        (2, 64, 32, 32, 3),  # three, three and two
-        (1, 64, 32, 32, 9),  # one each
-        (1, 64, 8, 64, 1),
-        (3, 128, 16, 16, 8),  # two programs for each of four parts
+        (2, 64, 32, 32, 1, True),  # eight tiles, one after the other
+        (2, 64, 32, 32, 3, True),  # three, three and two
+        (2, 64, 32, 32, 3, False),
+        (1, 64, 32, 32, 9, True),  # one each
+        (1, 64, 8, 64, 1, True),
+        (3, 128, 16, 16, 8, True),  # two programs for each of four parts
     ],
 )
 def test_the_gradient_of_weights(
