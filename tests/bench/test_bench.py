@@ -40,7 +40,7 @@ def test_figures_are_shown_and_recorded(
     assert shown["rates"]["limit by FLOPs"] > 0 < shown["rates"]["limit by bytes moved"]
     assert shown["work"]["gigaflops a step"] > 0 and shown["megabytes"]["largest use of memory"] > 0
     assert shown["command"] == "pencil bench --backbone mlp --batch-size 16 --parallel 2"
-    assert shown["rates"]["2 runs at once, together"] > 0 and "2 at once: " in told
+    assert shown["rates"]["2 runs at once, together"] > 0 and "2 at once " in told
     assert any(note.startswith("2 runs at once: ") for note in shown["notes"])
 
 

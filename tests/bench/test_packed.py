@@ -1,10 +1,12 @@
 """Several runs at once, in real processes."""
 
+import re
 from pathlib import Path
+from statistics import median
 
 import pytest
 
-from pencil.bench import Report, suite
+from pencil.bench import Report, power, suite
 from pencil.bench.packed import Packed, Worker, numbers_at_once, start_and_pack
 from pencil.errors import PencilError
 
@@ -25,12 +27,19 @@ def test_processes_are_started_once_and_measured_in_growing_numbers(monkeypatch:
         return answers[-1][1]
 
     monkeypatch.setattr(Worker, "answer", heard)
+    monkeypatch.setattr(power.shutil, "which", lambda _: None)
     packed = start_and_pack(SETTINGS, examples=64, parallel=3, seconds=0.1, tell=lines.append)
     assert len(packed.started) == 2 and all(seconds > 0.1 for seconds in packed.started.values())
     processes, rates = [process for process, _ in answers], [rate for _, rate in answers]
-    assert processes[:2] == processes[2:4] and len(set(processes)) == 3 and all(rate > 0 for rate in rates)
-    assert packed.together == pytest.approx({2: sum(rates[:2]), 3: sum(rates[2:])})
-    assert [line.partition(":")[0] for line in lines] == ["2 at once", "3 at once"]
+    # Two, three, and so for three rounds.
+    assert processes == processes[:5] * 3 and processes[:2] == processes[2:4] and len(set(processes)) == 3
+    totals = [(sum(rates[i : i + 2]), sum(rates[i + 2 : i + 5])) for i in (0, 5, 10)]
+    assert all(rate > 0 for rate in rates)
+    assert packed.together == pytest.approx({2: median(t[0] for t in totals), 3: median(t[1] for t in totals)})
+    assert packed.conditions == {}
+    assert [re.sub(r" [\d.,]+/s", "", line) for line in lines] == [
+        f"round {n} of 3: 2 at once, 3 at once" for n in (1, 2, 3)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -42,12 +51,15 @@ def test_numbers_double_up_to_the_one_asked_for(parallel: int, numbers: list[int
 
 def test_a_single_number_stands_beside_one_run_alone() -> None:
     report = Report("mlp", rates={suite.LEARNING: 100.0})
-    suite._best_number(report, Packed({}, {2: 93.0}))
-    assert report.notes == ["2 runs at once: 93 images per second together, 100 of one alone"]
+    suite._best_number(report, Packed({}, {2: 93.0}, {2: "1,200 of 1,980 MHz, 700 of 700 W"}))
+    assert report.notes == [
+        "2 runs at once: 93 images per second together, 100 of one alone",
+        "2 at once: 1,200 of 1,980 MHz, 700 of 700 W",
+    ]
 
 
 def test_the_best_number_is_told_and_extrapolated_from(monkeypatch: pytest.MonkeyPatch) -> None:
-    packed = Packed({"process to first step, compiling": 9.0}, {2: 150.0, 4: 240.0, 6: 240.0})
+    packed = Packed({"process to first step, compiling": 9.0}, {2: 150.0, 4: 240.0, 6: 240.0}, {})
     monkeypatch.setattr(suite, "start_and_pack", lambda *_, **__: packed)
     monkeypatch.setattr(suite, "full_run_seconds", lambda settings: 1000.0)
     report = Report("mlp", rates={suite.LEARNING: 100.0})
@@ -59,6 +71,24 @@ def test_the_best_number_is_told_and_extrapolated_from(monkeypatch: pytest.Monke
     suite._full_run(report, SETTINGS, packed, silent)
     # One of four trains 60 images a second, where one alone trains 100.
     assert report.seconds["the same as one of 4 at once"] == pytest.approx(1000 * 100 / 60)
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("echo '1395, 1980, 698.91, 700.00'", "1,395 of 1,980 MHz, 699 of 700 W"),
+        ("echo '210, 1980, 70.1, 700.0'; echo '1600, 1980, 500.6, 700.0'", "1,600 of 1,980 MHz, 501 of 700 W"),
+        ("echo '[N/A], [N/A], 12, 15'", None),
+        ("exit 9", None),
+        ("true", None),
+    ],
+)
+def test_how_a_gpu_is_doing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, said: str, expected: str | None) -> None:
+    program = tmp_path / "nvidia-smi"
+    program.write_text(f"#!/bin/sh\n{said}\n", encoding="utf-8")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    assert power.condition() == expected
 
 
 def test_a_process_that_dies_is_named_with_its_last_words(tmp_path: Path) -> None:

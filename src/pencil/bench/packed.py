@@ -10,10 +10,12 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pencil.bench.report import rate_text
+from pencil.bench.power import condition
+from pencil.bench.turns import take_turns
 from pencil.errors import PencilError
 from pencil.run.queue import shared_gpu
 
@@ -75,6 +77,8 @@ class Packed:
     """Seconds to a first step, compiling and compiled before."""
     together: dict[int, float]
     """Images per second of all that train at once, by how many those are."""
+    conditions: dict[int, str]
+    """How the GPU was doing then, where that can be told."""
 
     @property
     def best(self) -> int:
@@ -99,18 +103,24 @@ def start_and_pack(
         with _stopped([Worker(settings, examples, Path(folder)) for _ in range(parallel)]) as workers:
             for worker in workers:
                 worker.wait_ready()
-            together: dict[int, float] = {}
-            for number in numbers_at_once(parallel):
-                together[number] = train_at_once(workers[:number], seconds)
-                tell(f"{number} at once: {rate_text(together[number])}/s together")
-            return Packed(started, together)
+            numbers, seen = numbers_at_once(parallel), dict[int, str | None]()
+
+            def run(number: int, seconds: float) -> float:
+                rate, seen[number] = train_at_once(workers[:number], seconds)
+                return rate
+
+            rates = take_turns({f"{number} at once": partial(run, number) for number in numbers}, seconds, tell)
+        conditions = {number: said for number, said in seen.items() if said}
+        return Packed(started, dict(zip(numbers, rates.values(), strict=True)), conditions)
 
 
-def train_at_once(workers: Sequence[Worker], seconds: float) -> float:
-    """Let these train at the same time, the others waiting, and return the sum of their rates."""
+def train_at_once(workers: Sequence[Worker], seconds: float) -> tuple[float, str | None]:
+    """Let these train at the same time, the others waiting; return the sum of their rates, and how the GPU does it."""
     for worker in workers:
         worker.ask(seconds)
-    return sum(worker.answer() for worker in workers)
+    time.sleep(seconds / 2)
+    said = condition()
+    return sum(worker.answer() for worker in workers), said
 
 
 @contextmanager

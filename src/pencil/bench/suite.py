@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Callable
-from statistics import median
 from typing import Any
 
 import torch
@@ -13,11 +12,10 @@ from pencil.bench.packed import Packed, start_and_pack
 from pencil.bench.plain import PlainLoop
 from pencil.bench.report import Report, rate_text
 from pencil.bench.runner import Runner, random_images
+from pencil.bench.turns import Tell, take_turns
 from pencil.data import Dataset
 from pencil.runtime import device_name
 
-ROUNDS = 3
-Tell = Callable[[str], None]
 LEARNING = "PENCIL label learning"
 
 
@@ -37,7 +35,7 @@ def run_suite(
     report.device, report.notes = device_name(labels.machine.device), list(dict.fromkeys(labels.notes))
     report.seconds["start to first step"] = labels.first_step
     plainly = Runner(dataset, settings | {"method": "cross_entropy"}, phase="training")
-    by_hand = _by_hand(dataset, labels)
+    by_hand = _by_hand(dataset, labels, batch_size)
     contest: dict[str, Callable[[float], float]] = {
         LEARNING: labels.run,
         "cross entropy": plainly.run,
@@ -64,22 +62,12 @@ def run_suite(
     return report
 
 
-def take_turns(contest: dict[str, Callable[[float], float]], seconds: float, tell: Tell) -> dict[str, float]:
-    """Run all in turn, several times, and return each one's median rate."""
-    measured: dict[str, list[float]] = {name: [] for name in contest}
-    for turn in range(ROUNDS):
-        for name, run in contest.items():
-            measured[name].append(run(seconds))
-        tell(f"round {turn + 1} of {ROUNDS}: " + ", ".join(f"{n} {rate_text(r[-1])}/s" for n, r in measured.items()))
-    return {name: median(rates) for name, rates in measured.items()}
-
-
 def _pack(
     report: Report, settings: dict[str, Any], batch_size: int, parallel: int, seconds: float, tell: Tell
 ) -> Packed:
     """Measure the time to start and several numbers of runs at once."""
     tell(f"starting a process afresh, again, and {parallel} at once …")
-    packed = start_and_pack(settings, examples=40 * batch_size, parallel=parallel, seconds=ROUNDS * seconds, tell=tell)
+    packed = start_and_pack(settings, examples=40 * batch_size, parallel=parallel, seconds=seconds, tell=tell)
     report.seconds |= packed.started
     report.rates |= {f"{number} runs at once, together": rate for number, rate in packed.together.items()}
     return packed
@@ -93,6 +81,7 @@ def _best_number(report: Report, packed: Packed) -> None:
     )
     together, alone = rate_text(packed.together[packed.best]), rate_text(report.rates[LEARNING])
     report.notes.append(f"{which}: {together} images per second together, {alone} of one alone")
+    report.notes += [f"{number} at once: {condition}" for number, condition in packed.conditions.items()]
 
 
 def _ratios(report: Report) -> None:
@@ -140,10 +129,12 @@ def _sizes(report: Report, settings: dict[str, Any], batch_size: int, seconds: f
     report.ratios["four times as many examples"] = turns["four times as many"] / turns["few examples"]
 
 
-def _by_hand(dataset: Dataset, runner: Runner) -> PlainLoop:
+def _by_hand(dataset: Dataset, runner: Runner, batch_size: int) -> PlainLoop:
     engine, device = runner.engine, runner.machine.device
     array = dataset.train.inputs.array
     assert array is not None
     given = torch.from_numpy(dataset.train.given).to(device)
     network = engine.new_network().to(device)
-    return PlainLoop(network, engine.prepare, torch.from_numpy(array).to(device), given, dataset.num_classes)
+    loop = PlainLoop(network, engine.prepare, torch.from_numpy(array).to(device), given, dataset.num_classes)
+    loop.run(1e-3, batch_size)  # The first step is slow, and not what is measured.
+    return loop

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pencil.bench.plain import synchronise
 from pencil.bench.report import Report
 from pencil.bench.runner import Runner
-from pencil.bench.suite import Tell, take_turns
+from pencil.bench.turns import Tell, take_turns
 from pencil.data import Dataset
 from pencil.data.dataset import Examples, Preparation
 from pencil.runtime import device_name
