@@ -7,11 +7,18 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from torch import Tensor
 
 from pencil.kernels import _nvrtc
 
 EMULATOR = Path(__file__).parent / "emulated.hpp"
 Build = Callable[[str, dict[str, int]], ctypes.CDLL]
+
+
+class OnGPU(Tensor):
+    """An image that says it lies on a GPU."""
+
+    is_cuda = True
 
 
 @pytest.fixture(scope="session")

@@ -311,7 +311,7 @@ template <int N> DEVICE void wait_products() {
     }
     sync_warp();
 }
-DEVICE void settle(float*) {}
+template <int N> DEVICE void settle(float*) {}
 
 static void enter() {
     body();

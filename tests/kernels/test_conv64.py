@@ -14,6 +14,8 @@ pytest.importorskip("triton", reason="triton is not installed")
 
 from pencil.kernels import BlockConv, BlockNorm, _conv64, _norm_cuda, _nvrtc
 
+from .conftest import OnGPU
+
 CHANNELS, LAST = 64, torch.channels_last
 CALL = """
 extern "C" int shared_bytes() { return SHARED_BYTES; }
@@ -98,12 +100,6 @@ def test_other_sizes_and_machines_are_left_to_others(monkeypatch: pytest.MonkeyP
     sizes = [(32, 32), (16, 16), (64, 64), (4, 64), (8, 32), (32, 16), (8, 16), (8, 8), (28, 28), (6, 64), (32, 24)]
     assert [_conv64.divides(*size) for size in sizes] == [True] * 6 + [False] * 5
     assert not _conv64.takes(_images(64, 32, 32), torch.zeros(CHANNELS, CHANNELS, 3, 3))  # not on a GPU
-
-
-class OnGPU(Tensor):
-    """An image that says it lies on a GPU."""
-
-    is_cuda = True
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,8 @@ pytest.importorskip("triton", reason="triton is not installed")
 
 from pencil.kernels import BlockConv, _conv64, _nvrtc, _wgrad_cuda
 
+from .conftest import OnGPU
+
 LAST = torch.channels_last
 CALL = """
 extern "C" int shared_bytes() { return SHARED_BYTES; }
@@ -88,7 +90,7 @@ def test_the_gradient_of_weights(
     x, grad = _images(batch, channels, height, width), _images(batch, channels, height, width)
     rubbish, expected, found = torch.full, _exact(x, grad), []
     monkeypatch.setattr(torch, "empty", lambda *size, **kind: rubbish(size, float("nan"), **kind))
-    monkeypatch.setattr(_wgrad_cuda, "_processors", lambda _: processors)
+    monkeypatch.setattr(_nvrtc, "processors", lambda _: processors)
     for seed in (1, 15838):
         monkeypatch.setattr(_wgrad_cuda, "_launch", lambda *args: emulated(*args, seed, late))  # noqa: B023
         found.append(_wgrad_cuda.weight_gradient(grad, x, torch.float32))
@@ -97,12 +99,6 @@ def test_the_gradient_of_weights(
     assert torch.equal(*found), "always in the same order"
     low = _wgrad_cuda.weight_gradient(grad, x, torch.bfloat16)
     assert torch.equal(low, found[0].bfloat16())
-
-
-class OnGPU(Tensor):
-    """An image that says it lies on a GPU."""
-
-    is_cuda = True
 
 
 @pytest.mark.parametrize(
@@ -145,7 +141,7 @@ def test_a_layer_learns_as_torchs_own(emulated: Launch, monkeypatch: pytest.Monk
 
     monkeypatch.setattr(_nvrtc, "_works", works)
     monkeypatch.setattr(_wgrad_cuda, "_launch", launch)
-    monkeypatch.setattr(_wgrad_cuda, "_processors", lambda _: 4)
+    monkeypatch.setattr(_nvrtc, "processors", lambda _: 4)
     monkeypatch.setattr(_wgrad_cuda, "takes", lambda x, _: x.dtype == torch.bfloat16 and _nvrtc.available(wgmma=True))
     monkeypatch.setattr(_conv64, "takes", lambda *_: False)
     torch.manual_seed(0)

@@ -1,6 +1,5 @@
 """The 3×3 convolution of 64 channels in CUDA C++ for Hopper, and its gradient towards the input."""
 
-import functools
 from typing import Any
 
 import torch
@@ -64,10 +63,5 @@ def _convolve(image: Tensor, kernel: Tensor, out: Tensor, partial: Tensor, *, tu
 
 
 def _launch(known: Constants, device: int, tiles: int, args: list[Any]) -> None:
-    grid, shared = (min(tiles, _processors(device)), 1), shared_bytes(known["WIDTH"])
+    grid, shared = (min(tiles, _nvrtc.processors(device)), 1), shared_bytes(known["WIDTH"])
     _nvrtc.launch("conv64.cu", "conv64", known, device, grid, THREADS, args, shared=shared, wgmma=True)
-
-
-@functools.cache
-def _processors(device: int) -> int:
-    return torch.cuda.get_device_properties(device).multi_processor_count

@@ -76,6 +76,12 @@ def launch(
         kernel(grid=(*grid, 1), block=(threads, 1, 1), args=args, shared_mem=shared)
 
 
+@functools.cache
+def processors(device: int) -> int:
+    """Return how many programs of the largest kind run at once on a device."""
+    return torch.cuda.get_device_properties(device).multi_processor_count
+
+
 def _make_current(device: int) -> None:
     """Let this thread see what torch has on the device.
 

@@ -1,20 +1,20 @@
 """The gradient of a 3×3 convolution's weights in CUDA C++ for Hopper."""
 
-import functools
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from pencil.kernels import _nvrtc
+from pencil.kernels._conv64 import TILE, divides
 from pencil.kernels._nvrtc import Constants
 
-SLICE, TILE, THREADS = 64, 256, 512
-"""Channels of either side and pixels that a program takes at a time, and its threads."""
+SLICE, THREADS = 64, 512
+"""Channels of either side that a program takes, and its threads."""
 JOIN_THREADS, JOINED = 256, 32 * 4
 """Threads of a program that adds up, and how many weights it has."""
 MOST_SHARED = 232_448
-CHANNELS, WIDTHS = (64, 128), (16, 32, 64)
+CHANNELS = (64, 128)
 LEAST_ROWS = 2**15
 """Pixels of a batch."""
 
@@ -25,11 +25,6 @@ def takes(x: Tensor, kernel: Tensor) -> bool:
     if not known or kernel.shape != (x.shape[1], x.shape[1], 3, 3) or x.numel() < LEAST_ROWS * x.shape[1]:
         return False
     return divides(x.shape[2], x.shape[3]) and _nvrtc.available(wgmma=True)
-
-
-def divides(height: int, width: int) -> bool:
-    """Say whether tiles of whole lines of one image cover such images."""
-    return width in WIDTHS and not height % (TILE // width)
 
 
 def constants(channels: int, height: int, width: int, dtype: torch.dtype) -> Constants:
@@ -51,7 +46,7 @@ def weight_gradient(grad: Tensor, x: Tensor, dtype: torch.dtype) -> Tensor:
     assert all(given.is_contiguous(memory_format=torch.channels_last) for given in (grad, x))
     batch, channels, height, width = x.shape
     blocks = (channels // SLICE) ** 2
-    programs = min(batch * height * width // TILE, max(_processors(x.device.index) // blocks, 1))
+    programs = min(batch * height * width // TILE, max(_nvrtc.processors(x.device.index) // blocks, 1))
     partial = torch.empty(programs, channels, 9, channels, dtype=torch.float32, device=x.device)
     found = torch.empty(channels, 3, 3, channels, dtype=dtype, device=x.device)
     known = constants(channels, height, width, dtype)
@@ -64,8 +59,3 @@ def _launch(name: str, known: Constants, device: int, grid: tuple[int, int], arg
     sums = name == "weight_sums"
     threads, shared = (THREADS, shared_bytes(known["WIDTH"])) if sums else (JOIN_THREADS, JOIN_THREADS * 16)
     _nvrtc.launch("wgrad.cu", name, known, device, grid, threads, args, shared=shared, wgmma=True)
-
-
-@functools.cache
-def _processors(device: int) -> int:
-    return torch.cuda.get_device_properties(device).multi_processor_count

@@ -35,14 +35,6 @@ static_assert(WIDTH % 8 == 0 && TILE % WIDTH == 0 && HEIGHT % LINES == 0, "a til
 static_assert(SHARED_BYTES <= 232448, "shared memory of a program");
 
 #ifndef EMULATED
-DEVICE void settle(float* total) {  // Keeps the compiler from reading early.
-#pragma unroll
-    for (int i = 0; i < 128; i++) asm volatile("" : "+f"(total[i])::"memory");
-}
-
-#define T1(i) "+f"(total[i])
-#define T4(i) T1(i), T1(i + 1), T1(i + 2), T1(i + 3)
-#define T16(i) T4(i), T4(i + 4), T4(i + 8), T4(i + 12)
 #define T64(i) T16(i), T16(i + 16), T16(i + 32), T16(i + 48)
 template <int TURN> DEVICE void multiply(float* total, u64 a, u64 b) {  // total[64×256] += a·b
     asm volatile(
@@ -173,7 +165,7 @@ conv64(const u16* image, const u16* kernel, u16* out, float* partial, int batch)
         }
         if (lane == 0) arrive(base + NEXT + (1 - group) * 8);
         wait_products<0>();
-        settle(total);
+        settle<128>(total);
         if (lane == 0) arrive(base + BAND_EMPTY + group * 8);
 
         // A thread's channels are this and eight more, its pixels 8·i + lane % 4 · 2 and the next.

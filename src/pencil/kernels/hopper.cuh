@@ -7,8 +7,8 @@ typedef unsigned long long u64;
 #ifndef EMULATED
 DEVICE u32 shared_address(const void* at) { return (u32)__cvta_generic_to_shared(at); }
 
-DEVICE void copy16(u32 to, const void* from, bool there = true) {  // Zeros where nothing is there.
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(there ? 16 : 0) : "memory");
+DEVICE void copy16(u32 to, const void* from) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
 }
 DEVICE void commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 template <int N> DEVICE void wait_but() { asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory"); }
@@ -49,6 +49,14 @@ template <int N> DEVICE void less_registers() { asm volatile("setmaxnreg.dec.syn
 DEVICE void fence_products() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 DEVICE void commit_products() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 template <int N> DEVICE void wait_products() { asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(N) : "memory"); }
+template <int N> DEVICE void settle(float* total) {  // Keeps the compiler from reading early.
+#pragma unroll
+    for (int i = 0; i < N; i++) asm volatile("" : "+f"(total[i])::"memory");
+}
+#define T1(i) "+f"(total[i])
+#define T4(i) T1(i), T1(i + 1), T1(i + 2), T1(i + 3)
+#define T16(i) T4(i), T4(i + 4), T4(i + 8), T4(i + 12)
+
 extern __shared__ __align__(128) unsigned char shared[];
 #endif
 

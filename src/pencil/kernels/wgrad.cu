@@ -38,14 +38,6 @@ DEVICE void load_turned(u32* to, u32 from) {  // Four 8×8 tiles.
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
                  : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3]) : "r"(from) : "memory");
 }
-DEVICE void settle(float* total) {  // Keeps the compiler from reading early.
-#pragma unroll
-    for (int i = 0; i < 32; i++) asm volatile("" : "+f"(total[i])::"memory");
-}
-
-#define T1(i) "+f"(total[i])
-#define T4(i) T1(i), T1(i + 1), T1(i + 2), T1(i + 3)
-#define T16(i) T4(i), T4(i + 4), T4(i + 8), T4(i + 12)
 DEVICE void multiply_turned(float* total, const u32* a, u64 b) {  // total[64×64] += a·b
     asm volatile(
         "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {"
@@ -161,7 +153,7 @@ weight_sums(const u16* image, const u16* grad, float* partial, int batch) {
                        + ((long long)blockIdx.x * gridDim.y + blockIdx.y) * FOURS + group * FOURS / 3 + thread;
 #pragma unroll
     for (int tap = 0; tap < 3; tap++) {
-        settle(total[tap]);
+        settle<32>(total[tap]);
 #pragma unroll
         for (int i = 0; i < 8; i++) {
             const float* const four = total[tap] + i * 4;
