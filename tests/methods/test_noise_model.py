@@ -8,7 +8,10 @@ from torch import Tensor
 from pencil.config import PhaseSettings
 from pencil.errors import PencilError
 from pencil.methods._noise_model import (
+    SURE_SHARES,
+    SUREST_SHARES,
     Seen,
+    _counts,
     _sure,
     clean_probability,
     fit_bias,
@@ -145,15 +148,32 @@ def test_unlabelled_and_unseen_classes_do_no_harm() -> None:
     assert (right == 0).all(), "no label, nothing to be right"
 
 
-def test_where_a_network_is_right_throughout_every_label_tells_of_the_noise() -> None:
+@pytest.mark.parametrize("shares", [SURE_SHARES, SUREST_SHARES])
+def test_where_a_network_is_right_throughout_every_label_tells_of_the_noise(shares: tuple[float, ...]) -> None:
     errors = {}
     for doubt in (0.1, 1.0):
         logits, given, truth = made(SYMMETRIC, doubt=doubt)
-        sure = _sure(logits, given)
+        sure = _sure(logits, given, shares)
         errors[doubt] = float((logits.argmax(-1) != truth)[sure].double().mean()), float(sure.double().mean())
     assert errors[0.1][1] >= 0.75, "it is right about nearly all of them"
     assert errors[1.0][0] < 0.08, "it is right about the surest alone"
     assert errors[1.0][1] < 0.75
+
+
+def test_of_many_held_out_labels_a_weak_network_is_asked_about_fewer() -> None:
+    rng = np.random.default_rng(0)
+    truth = torch.from_numpy(rng.integers(0, C, 6000))
+    # The surer, the more often right, to the very top.
+    strength = torch.from_numpy(rng.exponential(1.0, (6000, 1)))
+    logits = torch.from_numpy(rng.normal(0, 1.0, (6000, C))) + strength * torch.eye(C, dtype=torch.float64)[truth]
+    found = [float(fit_transition((logits[:n], truth[:n])).diagonal().mean()) for n in (999, 6000)]
+    quarter = _counts(*_surest(logits, truth, 0.25))
+    assert found[1] > float(quarter.diagonal().sum() / quarter.sum()) + 0.01 > found[0] - 0.05
+
+
+def _surest(logits: Tensor, given: Tensor, share: float) -> Seen:
+    sure = _sure(logits, given, (share,))
+    return logits[sure], given[sure]
 
 
 def test_examples_trained_on_help_out_unless_learned_by_heart() -> None:

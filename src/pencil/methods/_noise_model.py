@@ -17,6 +17,8 @@ Seen = tuple[Tensor, Tensor]
 """A network's outputs [N, C] for some examples, and the labels given to them [N]; -1 where there is none."""
 SURE_SHARES = (0.25, 0.5, 0.75, 1.0)
 """Shares of the examples of each predicted class that may count as sure."""
+SUREST_SHARES = (0.0625, 0.125, *SURE_SHARES)
+"""The same where held-out labels need no help: a weak network is wrong about many of a quarter."""
 CHANCE = 1.0
 """Standard errors within which two agreements count as the same, or a class as named often enough."""
 SMOOTHING = 1.0
@@ -41,7 +43,8 @@ def fit_transition(held_out: Seen, trained_on: Seen | None = None) -> Tensor:
     Few held-out labels tell little. Examples that were trained on help out as long as the network agrees with their
     labels no more than with held-out ones, so has not learned them by heart.
     """
-    return _transition(*_joined(_known(held_out), trained_on))
+    counts_CC = _sure_counts(_known(held_out), trained_on)
+    return _smoothed(counts_CC, SMOOTHING * len(counts_CC))
 
 
 def fit_temperature(held_out: Seen, transition_CC: Tensor) -> Tensor:
@@ -62,7 +65,7 @@ def fit_shares(held_out: Seen, trained_on: Seen | None, temperature: Tensor, giv
     Shares are told by all given labels, but through T, and a class's own row of it by few: rows count here as far as
     they differ beyond chance. A network names a class too often or too rarely by about as much as it doubts.
     """
-    counts_CC = _sure_counts(*_joined(_known(held_out), trained_on))
+    counts_CC = _sure_counts(_known(held_out), trained_on)
     mean_CC = _mean_transition(counts_CC)
     transition_CC = _smoothed(counts_CC, max(WEIGHTS, key=lambda weight: _evidence(counts_CC, weight * mean_CC)))
     named_NC = _named(held_out, trained_on, temperature).softmax(-1)
@@ -157,17 +160,13 @@ def _counts(logits_NC: Tensor, given_N: Tensor) -> Tensor:
     return counts_CC.index_add_(0, logits_NC.argmax(-1), one_hot(given_N, classes).to(counts_CC.dtype))
 
 
-def _transition(logits_NC: Tensor, given_N: Tensor) -> Tensor:
-    counts_CC = _sure_counts(logits_NC, given_N)
-    return _smoothed(counts_CC, SMOOTHING * len(counts_CC))
-
-
 def _smoothed(counts_CC: Tensor, weight: float) -> Tensor:
     return (counts_CC + weight * _mean_transition(counts_CC)) / (counts_CC.sum(-1, keepdim=True) + weight)
 
 
-def _sure_counts(logits_NC: Tensor, given_N: Tensor) -> Tensor:
-    sure_N = _sure(logits_NC, given_N)
+def _sure_counts(held_out: Seen, trained_on: Seen | None) -> Tensor:
+    logits_NC, given_N = _joined(held_out, trained_on)
+    sure_N = _sure(logits_NC, given_N, SURE_SHARES if len(held_out[1]) < FEW else SUREST_SHARES)
     return _counts(logits_NC[sure_N], given_N[sure_N])
 
 
@@ -180,14 +179,14 @@ def _mean_transition(counts_CC: Tensor) -> Tensor:
     return (1 - wrong) * eye_CC + wrong / max(classes - 1, 1) * (1 - eye_CC)
 
 
-def _sure(logits_NC: Tensor, given_N: Tensor) -> Tensor:
-    """Mark the surest examples of each predicted class: a quarter, and more while they agree with the labels as well.
+def _sure(logits_NC: Tensor, given_N: Tensor, shares: tuple[float, ...]) -> Tensor:
+    """Mark the surest examples of each predicted class: a share, and more while they agree with the labels as well.
 
-    Where the next quarter agrees no less, beyond chance, its disagreement is noise too, and more examples tell more.
+    Where the next ones agree no less, beyond chance, their disagreement is noise too, and more examples tell more.
     """
     rank_N = _rank(logits_NC)
-    sure_N = rank_N < SURE_SHARES[0]
-    for share in SURE_SHARES[1:]:
+    sure_N = rank_N < shares[0]
+    for share in shares[1:]:
         next_N = (rank_N < share) & ~sure_N
         sure_CC, next_CC = _counts(logits_NC[sure_N], given_N[sure_N]), _counts(logits_NC[next_N], given_N[next_N])
         if not next_N.any() or _agrees_more(sure_CC, next_CC):

@@ -16,7 +16,7 @@ Epochs = tuple[int, int, int]
 
 EPOCHS = (60, 40, 20)
 """At most, for the first phase."""
-DISTORTED_EPOCHS = (120, 100, 20)
+DISTORTED_EPOCHS = (120, 150, 20)
 """Distorted images take longer to learn."""
 PATIENCE = 8
 USUAL_FIRST = 20
@@ -25,7 +25,7 @@ RATE = 0.05
 FALLEN = 0.2
 """Share of the rate that is left when labels have been learned."""
 LABEL_STEP = 2.5
-TEACHING = {"average_epochs": 1.0, "guard": True}
+TEACHING = {"average_epochs": 1.0, "guard": True, "forgive_overconfidence": True}
 DISTORTION = 1.0
 LEAST_DISTORTED = 24
 """Pixels of the shorter side; smaller images have none to lose."""
