@@ -5,8 +5,8 @@ Shapes: B examples in a batch, C classes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -79,11 +79,19 @@ class Phase:
     from_best: bool = False
     """Start from the weights of the best epoch so far, by the noisy held-out labels."""
     patience: int = 0
-    """Leave the phase after so many epochs in which the loss on the held-out labels did not fall; 0: never early."""
+    """Leave the phase where so many epochs had no lower loss on the held-out labels than those before; 0: never."""
+    at_most: int = 0
+    """Epochs that it may come to where the method needs more, as the phase begins."""
     mixed: bool = True
     """Whether examples are mixed in this phase, where they are mixed at all."""
     track_predictions: bool = False
     """Average each example's prediction over this phase, as evidence for label quality."""
+
+    def lasting(self, epochs: int) -> Self:
+        """Return the phase with as many epochs; where those are more than planned, its schedules stretch with it."""
+        factor = epochs / self.epochs if epochs > self.epochs > 0 else 1.0
+        step = self.label_step.stretched(factor) if self.label_step is not None else None
+        return replace(self, epochs=epochs, lr=self.lr.stretched(factor), label_step=step)
 
     @property
     def usual(self) -> int:

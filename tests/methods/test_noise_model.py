@@ -217,6 +217,20 @@ def test_a_network_that_got_worse_makes_the_noise_seem_greater_only_where_few_la
 
 
 @pytest.mark.parametrize("examples", [N, 300])
+def test_labels_that_are_mostly_wrong_take_longer(examples: int) -> None:
+    method = Pencil({"label_step": "1", "anchor": 2.0, "by_clean_probability": True}, C)
+    _, labels, _ = method.phases({name: PhaseSettings(epochs=4, lr="0.1", at_most=9) for name in method.phase_names})
+    assert labels.at_most == 9
+    eye, even = np.eye(C), np.full((C, C), 1 / C)
+    for right in (1.0, 0.5, 0.3):
+        share = (right - 1 / C) / (1 - 1 / C)
+        seen = tuple(values[:examples] for values in made(share * eye + (1 - share) * even, doubt=0.1)[:2])
+        assert method.times_as_long(_View(seen, 0), labels) == pytest.approx(0.5 / right, rel=0.25)
+    known = Pencil({"label_step": "1", "anchor": 2.0}, C)
+    assert known.times_as_long(_View(seen, 0), labels) == 1.0
+
+
+@pytest.mark.parametrize("examples", [N, 300])
 def test_what_the_guard_took_back_is_estimated_again(examples: int) -> None:
     method = Pencil({"label_step": "1", "anchor": 2.0, "by_clean_probability": True}, C)
     _, labels, _ = method.phases({name: PhaseSettings(epochs=2, lr="0.1") for name in method.phase_names})

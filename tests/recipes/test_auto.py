@@ -55,6 +55,8 @@ def test_images_are_distorted_where_they_have_pixels_to_lose() -> None:
     assert "distortion" not in small["teaching"] and "distortion" not in rows["teaching"]
     assert distorted["phases"]["labels"]["epochs"] > small["phases"]["labels"]["epochs"]
     assert small["phases"] == rows["phases"]
+    for each in (distorted, small):
+        assert each["phases"]["labels"]["at_most"] == 2.5 * each["phases"]["labels"]["epochs"]
 
 
 def test_other_methods_train_once_for_as_long_as_pencil_usually_does() -> None:

@@ -64,7 +64,8 @@ def _facts(prepared: Any, device: str) -> dict[str, Any]:
         "parameters": parameters,
         "batch_size": settings.optimizer.batch_size,
         "phases": [
-            {"name": p.name, "epochs": p.epochs, "lr": str(p.lr), "patience": p.patience} for p in prepared.phases
+            {"name": p.name, "epochs": p.epochs, "lr": str(p.lr), "patience": p.patience, "at_most": p.at_most}
+            for p in prepared.phases
         ],
         "device": device,
     }
@@ -83,7 +84,9 @@ def _print(facts: dict[str, Any], warnings: Sequence[str]) -> None:
     typer.echo(f"method     {facts['method']}{told}, recipe {facts['recipe']}, batches of {facts['batch_size']}")
     for number, phase in enumerate(facts["phases"], start=1):
         most = "at most " if phase["patience"] else ""
-        typer.echo(f"phase {number}    {phase['name']}: {most}{phase['epochs']} epochs, learning rate {phase['lr']}")
+        more = f" (up to {phase['at_most']} where most labels are wrong)" if phase["at_most"] > phase["epochs"] else ""
+        epochs = f"{most}{phase['epochs']} epochs{more}"
+        typer.echo(f"phase {number}    {phase['name']}: {epochs}, learning rate {phase['lr']}")
     typer.echo(f"device     {facts['device']}")
     for warning in warnings:
         typer.echo(f"warning    {warning}")

@@ -88,7 +88,9 @@ class PhaseSettings:
     epochs: int
     lr: Schedule
     patience: int = 0
-    """Leave the phase after so many epochs in which the loss on the held-out labels did not fall; 0: never early."""
+    """Leave the phase where so many epochs had no lower loss on the held-out labels than those before; 0: never."""
+    at_most: int = 0
+    """Epochs that label learning may come to where most labels are wrong; 0: no more than `epochs`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,3 +161,5 @@ class Settings:
                 raise PencilError(f"phases.{name}.epochs is {phase.epochs}; give 0 or more.")
             if phase.patience < 0:
                 raise PencilError(f"phases.{name}.patience is {phase.patience}; give 0 or more.")
+            if phase.at_most < 0:
+                raise PencilError(f"phases.{name}.at_most is {phase.at_most}; give 0 or more.")

@@ -92,8 +92,7 @@ class Engine:
             "micro_batch": self.state.micro_batch,
             "distorted": self.state.distorted,
             "lengths": [phase.epochs for phase in self.phases],
-            "lowest_loss": self.patience.lowest,
-            "stale_epochs": self.patience.stale,
+            "last_losses": self.patience.losses,
         }
 
     def restore(self, arrays: Mapping[str, NDArray[np.generic]], meta: Mapping[str, Any]) -> None:
@@ -105,9 +104,8 @@ class Engine:
         self.state.micro_batch = int(meta.get("micro_batch", 0))
         self.state.distorted = bool(meta.get("distorted", False))
         lengths = meta.get("lengths", [phase.epochs for phase in self.phases])
-        self.phases = tuple(replace(phase, epochs=int(n)) for phase, n in zip(self.phases, lengths, strict=True))
-        lowest = meta.get("lowest_loss")
-        self.patience = Patience(None if lowest is None else float(lowest), int(meta.get("stale_epochs", 0)))
+        self.phases = tuple(phase.lasting(int(n)) for phase, n in zip(self.phases, lengths, strict=True))
+        self.patience = Patience([float(loss) for loss in meta.get("last_losses", [])])
 
     def _enter(self, number: int, listener: Listener) -> None:
         phase = self.phases[number]
@@ -121,7 +119,23 @@ class Engine:
             torch.manual_seed(seed_for(self.seed, "network", self.epoch))
             self.state.renew_network(self.new_network().state_dict())
         self.state.method.before_phase(View(self, 0), phase)
+        self._lengthen(number, listener)
         self._distort_where_it_helps(phase, listener, has_learned=has_learned)
+
+    def _lengthen(self, number: int, listener: Listener) -> None:
+        """Give a phase more epochs where the method needs them, as many as it may have."""
+        phase = self.phases[number]
+        if phase.at_most <= phase.epochs:
+            return
+        times = self.processes.leader_number(self.state.method.times_as_long(View(self, 0), phase))
+        longer = phase.lasting(min(round(max(times, 1) * phase.epochs), phase.at_most))
+        if longer.epochs == phase.epochs:
+            return
+        self.phases = (*self.phases[:number], longer, *self.phases[number + 1 :])
+        listener.note(
+            f"phase {phase.name} takes {longer.epochs} epochs instead of {phase.epochs}: most labels seem to be wrong."
+        )
+        listener.replanned(self.phases)
 
     def _distort_where_it_helps(self, phase: Phase, listener: Listener, *, has_learned: bool) -> None:
         """Show distorted images from here on, as labels begin to move, if there is no more to learn from plain ones.
@@ -190,8 +204,8 @@ class Engine:
             return
         self.phases = (*self.phases[:number], replace(phase, epochs=done), *self.phases[number + 1 :])
         listener.note(
-            f"phase {phase.name} ends after {done} epochs: the loss on the held-out labels has not fallen for"
-            f" {phase.patience}."
+            f"phase {phase.name} ends after {done} epochs: the loss on the held-out labels was no lower in the last"
+            f" {phase.patience} than in those before."
         )
         listener.replanned(self.phases)
 

@@ -1,7 +1,8 @@
 """Tells when a phase has learned what it can: the loss on the noisy held-out labels no longer falls."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from statistics import fmean
 from typing import Any
 
 from pencil.engine.watched import ignorance
@@ -9,23 +10,24 @@ from pencil.engine.watched import ignorance
 
 @dataclass
 class Patience:
-    """How low the loss got in this phase, and how long ago."""
+    """The losses of the last epochs of this phase.
 
-    lowest: float | None = None
-    stale: int = 0
-    """Epochs since then."""
+    One epoch's loss is a matter of chance where most labels are wrong: it tells little of them, and falls by little. So
+    the mean of some epochs is compared with the mean of as many before.
+    """
+
+    losses: list[float] = field(default_factory=list)
 
     def wears_out(self, record: Mapping[str, Any], most: int) -> bool:
         """Look at an epoch's loss; say whether it is time to leave. Without held-out labels it never is."""
         loss = ignorance(record)
         if not most or loss is None:
             return False
-        if self.lowest is None or loss < self.lowest:
-            self.lowest, self.stale = float(loss), 0
-        else:
-            self.stale += 1
+        self.losses = [*self.losses[1 - 2 * most :], float(loss)]
         return self.is_out(most)
 
     def is_out(self, most: int) -> bool:
-        """Say whether the loss has not fallen for so many epochs; 0 stands for endless patience."""
-        return 0 < most <= self.stale
+        """Say whether the last so many epochs are no better than those before; 0 stands for endless patience."""
+        if not most or len(self.losses) < 2 * most:
+            return False
+        return fmean(self.losses[-most:]) >= fmean(self.losses[-2 * most : -most])

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-from pencil.chance import is_higher
+from pencil.chance import MANY, is_higher
 
 Seen = tuple[Tensor, Tensor]
 """A network's outputs [N, C] for some examples, and the labels given to them [N]; -1 where there is none."""
@@ -166,7 +166,7 @@ def _smoothed(counts_CC: Tensor, weight: float) -> Tensor:
 
 def _sure_counts(held_out: Seen, trained_on: Seen | None) -> Tensor:
     logits_NC, given_N = _joined(held_out, trained_on)
-    sure_N = _sure(logits_NC, given_N, SURE_SHARES if len(held_out[1]) < FEW else SUREST_SHARES)
+    sure_N = _sure(logits_NC, given_N, SURE_SHARES if len(held_out[1]) < MANY else SUREST_SHARES)
     return _counts(logits_NC[sure_N], given_N[sure_N])
 
 

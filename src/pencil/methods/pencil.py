@@ -13,6 +13,7 @@ from pencil.config import PhaseSettings, Schedule
 from pencil.errors import PencilError, did_you_mean
 from pencil.methods._contract import Method, TrainingView
 from pencil.methods._noise_model import (
+    Seen,
     clean_probability,
     fit_bias,
     fit_shares,
@@ -25,6 +26,8 @@ from pencil.table.rules import log_distribution
 from pencil.types import Batch, Phase, Terms
 
 COMPATIBILITY = {"code": losses.compatibility_code, "paper": losses.compatibility_paper}
+HALF = 0.5
+"""Share of right labels for which lengths of phases are meant."""
 CLASSIFICATION = {"reverse": losses.classification, "classic": losses.classic_kl, "none": losses.classification}
 
 
@@ -116,10 +119,19 @@ class Pencil(Method):
                 GradientStep(),
                 self.label_step,
                 from_best=self.options.from_best,
+                at_most=labels.at_most,
                 track_predictions=True,
             ),
             Phase("tuning", tuning.epochs, tuning.lr, Fixed(), mixed=self.options.mix_tuning),
         )
+
+    def times_as_long(self, view: TrainingView, phase: Phase) -> float:
+        """Let a network see as many right labels while it corrects them as where half of them are right."""
+        held_out = view.held_out()
+        if self.transition is None or held_out is None:
+            return 1.0
+        right = fit_transition(held_out, self._also(view, held_out)).diagonal().mean()
+        return float(HALF / right.clamp(min=1e-6))
 
     def before_epoch(self, view: TrainingView, phase: Phase) -> None:
         if self.transition is None or self.temperature is None or phase.name != "labels":
@@ -127,8 +139,8 @@ class Pencil(Method):
         held_out, given_N = view.held_out(), view.columns["given"]
         if held_out is None:
             return
-        few = len(held_out[1]) < MANY
-        trained_on = (view.predict().log(), given_N) if few else None
+        trained_on = self._also(view, held_out)
+        few = trained_on is not None
         # A network that learns its own opinions would take its mistakes for noise: the first look counts, where
         # labels enough are held out for one, and elsewhere the mean of all looks so far.
         # Going back may have made it forget them.
@@ -142,6 +154,10 @@ class Pencil(Method):
                 found_C = fit_shares(held_out, trained_on, self.temperature, given_C)
                 self.shares.lerp_(found_C.to(self.shares), look)
             self.bias.copy_(fit_bias(held_out, trained_on, self.temperature, self.shares))
+
+    def _also(self, view: TrainingView, held_out: Seen) -> Seen | None:
+        """Return what else tells of the noise where few labels are held out: those that are trained on."""
+        return (view.predict().log(), view.columns["given"]) if len(held_out[1]) < MANY else None
 
     def loss(self, batch: Batch) -> Terms:
         """The loss of each phase, times c: KL + a·L_o + β·H; the network's share is divided by c again."""

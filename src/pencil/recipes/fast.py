@@ -29,6 +29,7 @@ def recipe(method: str, facts: Facts) -> dict[str, Any]:
     settings = auto.recipe(method, facts, epochs=epochs, distorted_epochs=DISTORTED_EPOCHS, rate=rate)
     for phase in settings["phases"].values():
         phase.pop("patience", None)
+        phase.pop("at_most", None)
     if large:
         settings["optimizer"] |= {"batch_size": LARGEST_BATCH, "nesterov": True}
     if facts.accelerated and facts.kind == "images" and all(side in SIDES for side in facts.shape[1:]):

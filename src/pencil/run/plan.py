@@ -29,6 +29,8 @@ from pencil.types import Phase
 Document = Mapping[str, Any]
 DEFAULT_METHOD = "pencil"
 DEFAULT_RECIPE = "auto"
+JUST_SO = {"patience": 0, "at_most": 0}
+"""Who says how long a phase is means just so long."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,8 +172,7 @@ def _with_epochs(document: Document, epochs: Sequence[int], kind: type[Method]) 
         was = {"epochs": count, "lr": "0.1", **document.get("phases", {}).get(name, {})}
         # A phase left out keeps its schedule as it was: nothing can be squeezed into no epochs.
         factor = count / was["epochs"] if was["epochs"] and count else 1.0
-        # Who says how long means just so long.
-        phases[name] = {"epochs": count, "lr": str(Schedule.parse(was["lr"]).stretched(factor)), "patience": 0}
+        phases[name] = {"epochs": count, "lr": str(Schedule.parse(was["lr"]).stretched(factor)), **JUST_SO}
         for option in kind.phase_schedules.get(name, ()):
             if document.get("options", {}).get(option) is not None:
                 options[option] = str(Schedule.parse(document["options"][option]).stretched(factor))

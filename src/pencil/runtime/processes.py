@@ -35,6 +35,10 @@ class Processes:
         """Return the leading process's flag."""
         return flag
 
+    def leader_number(self, number: float) -> float:
+        """Return the leading process's number."""
+        return number
+
 
 ALONE = Processes()
 
@@ -60,6 +64,11 @@ class Launched(Processes):
 
     def leader_says(self, flag: bool) -> bool:
         return self.any(flag and self.leads)
+
+    def leader_number(self, number: float) -> float:
+        word = torch.tensor([number if self.leads else 0.0], dtype=torch.float64, device=self.device)
+        self.sum(word)
+        return float(word.item())
 
     def _reduce(self, tensor: Tensor, how: Any) -> None:
         try:
