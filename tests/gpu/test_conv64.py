@@ -10,8 +10,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from pencil.backbones._preact import PreActBlock
 from pencil.backbones._resnet import BasicBlock
-from pencil.kernels import BlockConv, _conv64, introduce_operators
+from pencil.kernels import BlockConv, _conv64, _wgrad_cuda, introduce_operators
 
 pytestmark = [
     pytest.mark.gpu,
@@ -100,6 +101,30 @@ def test_a_block_learns_as_one_of_plain_layers(monkeypatch: pytest.MonkeyPatch, 
 
     right, rounded, found = results(block, exact=True, fuse=False), results(block, fuse=False), results(block)
     assert len(right) == len(found) == 2 + 6 + 6
+    for exactly, plain, ours in zip(right, rounded, found, strict=True):
+        assert (ours - exactly).norm() <= 2 * (plain - exactly).norm() + 1e-3 * exactly.norm()
+
+
+def test_a_block_that_normalises_first_learns_as_one_of_plain_layers(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch.manual_seed(0)
+    x, grad = _images(128, 64, 32, 32), _images(128, 64, 32, 32)
+    block = PreActBlock(64, 64, 1).to("cuda", memory_format=LAST)
+    takes = _conv64.takes, _wgrad_cuda.takes
+
+    def results(*, exact: bool = False, fuse: bool = False) -> list[Tensor]:
+        for kernels, own in zip((_conv64, _wgrad_cuda), takes, strict=True):
+            monkeypatch.setattr(kernels, "takes", own if fuse else lambda x, kernel: False)
+        own_block = copy.deepcopy(block).to(torch.float64 if exact else torch.float32)
+        image = (x.double() if exact else x.clone()).requires_grad_()
+        with torch.autocast("cuda", torch.bfloat16, enabled=not exact):
+            out, _ = own_block(image)
+        out.backward(grad.to(out.dtype))
+        found = [out.detach(), image.grad, *(p.grad for p in own_block.parameters()), *own_block.buffers()]
+        return [tensor.double() for tensor in found if tensor is not None]
+
+    right, rounded, found = results(exact=True), results(), results(fuse=True)
+    assert len(right) == len(found) == 2 + 6 + 6
+    assert any(not torch.equal(a, b) for a, b in zip(rounded, found, strict=True)), "other kernels"
     for exactly, plain, ours in zip(right, rounded, found, strict=True):
         assert (ours - exactly).norm() <= 2 * (plain - exactly).norm() + 1e-3 * exactly.norm()
 

@@ -12,7 +12,7 @@ from torch.nn import functional
 
 pytest.importorskip("triton", reason="triton is not installed")
 
-from pencil.kernels import BlockConv, BlockNorm, _conv64, _norm_cuda, _nvrtc
+from pencil.kernels import BlockConv, BlockNorm, NormReLU, _conv64, _norm_cuda, _nvrtc
 
 from .conftest import OnGPU
 
@@ -211,6 +211,22 @@ def test_weights_in_16_bits_learn_in_16_bits(
     assert torch.equal(found, expected)
     assert ours.dtype == torch.bfloat16 and torch.equal(ours, gradient.bfloat16())
     assert ours.is_contiguous(memory_format=LAST)
+
+
+@pytest.mark.parametrize("has_added", [False, True])
+def test_a_normalisation_before_it_hands_the_moments_on(
+    fused: list[dict[str, int]], monkeypatch: pytest.MonkeyPatch, has_added: bool
+) -> None:
+    monkeypatch.setattr(_nvrtc, "_works", lambda wgmma: True)
+    norm, conv, x, added = NormReLU(CHANNELS), BlockConv(CHANNELS, CHANNELS), _images(1, 32, 32), _images(1, 32, 32)
+    with torch.autocast("cpu", torch.bfloat16):
+        out, moments, beside = norm.then(conv, x, None, added if has_added else None, besides=True)
+        plain = functional.conv2d(functional.relu(nn.BatchNorm2d(CHANNELS)(x)), conv.weight, padding=1)
+    assert len(fused) == 1 and beside is x
+    assert _apart(out, plain + added if has_added else plain) < 1e-2
+    assert (moments is None) == has_added, "of a sum they are not known"
+    if moments is not None:
+        torch.testing.assert_close(moments[0], out.detach().float().mean((0, 2, 3)), rtol=1e-4, atol=1e-5)
 
 
 def test_it_is_torchs_own_convolution_otherwise(fused: list[dict[str, int]], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ from itertools import pairwise
 from torch import Tensor, nn
 
 from pencil.backbones._init import he_initialise
-from pencil.kernels import NormReLU, Stem
+from pencil.kernels import BlockConv, NormReLU, Stem
 
 
 class PreActBlock(nn.Module):
@@ -15,9 +15,9 @@ class PreActBlock(nn.Module):
     def __init__(self, inside: int, outside: int, stride: int) -> None:
         super().__init__()
         self.bn1 = NormReLU(inside)
-        self.conv1 = nn.Conv2d(inside, outside, 3, stride, 1, bias=False)
+        self.conv1 = BlockConv(inside, outside, stride)
         self.bn2 = NormReLU(outside)
-        self.conv2 = nn.Conv2d(outside, outside, 3, 1, 1, bias=False)
+        self.conv2 = BlockConv(outside, outside)
         same = stride == 1 and inside == outside
         self.projection = None if same else nn.Conv2d(inside, outside, 1, stride, bias=False)
 

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from pencil.kernels import _norm_cuda, ops
+from pencil.kernels.conv import BlockConv
 
 MOST_ROWS = {16: 2**31, 32: 2**31, 64: 2**15, 128: 2**14}
 """Channels that the convolutions here take, on either side, and how many pixels of a batch; beyond, cuDNN is faster."""
@@ -157,8 +158,9 @@ class NormReLU(nn.BatchNorm2d):
     ) -> tuple[Tensor, Tensor | None, Tensor]:
         """Return conv(relu(BN(x))) (+ added), its moments where they came for nothing, and x for what lies besides."""
         if not (self._fuses(x) and _fits(conv, x)):
-            out = conv(self(x, moments=moments))
-            return out if added is None else out + added, None, x
+            active = self(x, moments=moments)
+            out, found = conv.with_moments(active) if isinstance(conv, BlockConv) else (conv(active), None)
+            return (out, found, x) if added is None else (out + added, None, x)
         x = _last(x)
         function = _NormReLUConvBesides if besides else _NormReLUConv
         out, out_moments, *rest = function.apply(  # type: ignore[no-untyped-call]
