@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from pencil import methods
+from pencil import methods, recipes
 from pencil.config import from_document, merge
 from pencil.errors import PencilError
 from pencil.recipes import resolve
 from pencil.reproduce.lengths import share_out
-from pencil.reproduce.record import is_recorded
+from pencil.reproduce.record import is_recorded, read_records
 from pencil.reproduce.study import FACTS, STUDIES
 from pencil.reproduce.trial import Trial, Wanted, plan_trials
 
@@ -140,5 +140,29 @@ def test_a_run_whose_first_phase_the_data_ended_is_a_record_of_its_trial(tmp_pat
         return is_recorded(trial, tmp_path)
 
     assert recorded(trial.epochs) and recorded(trial.epochs - 30)
+    assert recorded(trial.epochs + 150), "label learning may take longer"
     with pytest.raises(PencilError, match="other settings \\(epochs\\)"):
-        recorded(trial.epochs + 1)
+        recorded(trial.epochs + 151)
+
+
+def test_a_record_of_another_version_of_the_recipe_does_not_hold(
+    tmp_path: Path,
+    record: Callable,  # type: ignore[type-arg]
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (trial,) = _plan("default", cells="symmetric-70", systems="pencil")
+    path = trial.record(tmp_path)
+    path.parent.mkdir()
+
+    def recorded(version: int | None) -> bool:
+        said = {} if version is None else {"recipe_version": version}
+        path.write_text(json.dumps(record(study="default", recipe="auto", epochs=trial.epochs) | said))
+        assert is_recorded(trial, tmp_path) == bool(read_records(tmp_path, "default"))
+        return is_recorded(trial, tmp_path)
+
+    now = recipes.version("auto")
+    assert recorded(now) and not recorded(now - 1)
+    monkeypatch.setitem(recipes.VERSIONS, "auto", 2)
+    assert recorded(None), "the second did not say it yet"
+    monkeypatch.setitem(recipes.VERSIONS, "auto", 3)
+    assert not recorded(None) and not recorded(2) and recorded(3)

@@ -11,6 +11,14 @@ Recipe = Callable[[str, Facts], dict[str, Any]]
 
 RECIPES: dict[str, Recipe] = {"auto": auto.recipe, "fast": fast.recipe, **paper.RECIPES}
 
+VERSIONS = {"auto": 2, "fast": 2}
+"""Of the recipes that are ours; the paper's have one. What changes their results changes this, and voids records."""
+
+
+def version(name: str) -> int:
+    """Return which version of a recipe this is."""
+    return VERSIONS.get(name, 1)
+
 
 def resolve(name: str, method: str, facts: Facts) -> dict[str, Any]:
     """Return a recipe's settings for a method, as a layer that the user's own settings are laid over."""
@@ -19,4 +27,4 @@ def resolve(name: str, method: str, facts: Facts) -> dict[str, Any]:
     return {"recipe": name, **RECIPES[name](method, facts)}
 
 
-__all__ = ["RECIPES", "Facts", "Recipe", "resolve"]
+__all__ = ["RECIPES", "VERSIONS", "Facts", "Recipe", "resolve", "version"]

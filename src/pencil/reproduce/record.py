@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pencil import methods
+from pencil import methods, recipes
 from pencil.config import read_toml
 from pencil.errors import PencilError
 from pencil.reproduce.trial import Trial
@@ -19,6 +19,8 @@ from pencil.results.timing import seconds_compiled
 Record = dict[str, Any]
 SERIES = ("label_accuracy", "test_accuracy")
 DIGITS = 2
+SILENT = {"auto": 2, "fast": 2}
+"""Versions of the recipes when records did not say them yet."""
 SHOWN = ("data.source", "data.root", "data.noise", "data.labels", "method", "recipe", "backbone", "seed")
 """Settings that the command shows by an option of their own, or that mean nothing on another machine."""
 
@@ -48,6 +50,7 @@ def _description(trial: Trial, config: Mapping[str, Any], history: Sequence[Mapp
         "extra_information": bool(trial.system.starred or methods.kind(trial.system.method).extra_information),
         "noise": trial.cell.noise,
         "recipe": str(config["recipe"]),
+        "recipe_version": recipes.version(str(config["recipe"])),
         "backbone": str(config["backbone"]),
         "options": dict(config.get("options", {})),
         "teaching": dict(config.get("teaching", {})),
@@ -86,18 +89,26 @@ def _flat(document: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, An
 
 
 def read_records(reference: Path, study: str) -> list[Record]:
-    """Read all records of a study, in the order of their files' names."""
-    return [read_object(path) for path in sorted((reference / study).glob("*.json"))]
+    """Read all records of a study that still hold, in the order of their files' names."""
+    return [record for path in sorted((reference / study).glob("*.json")) if holds(record := read_object(path))]
+
+
+def holds(record: Record) -> bool:
+    """Say whether a record was made with its recipe as that is now."""
+    recipe = record.get("recipe", "")
+    return bool(record.get("recipe_version", SILENT.get(recipe, 1)) == recipes.version(recipe))
 
 
 def is_recorded(trial: Trial, reference: Path) -> bool:
-    """Say whether a trial has a record; refuse one that was made with other settings under the same name."""
+    """Say whether a trial has a record that holds; refuse one with other settings under the same name."""
     path = trial.record(reference)
     if not path.is_file():
         return False
     record, cell = read_object(path), trial.cell
+    if not holds(record):
+        return False
     asked = {"dataset": trial.dataset, "recipe": trial.document["recipe"], "noise": cell.noise}
-    if not trial.may_end_early or record.get("epochs", 0) > trial.epochs:
+    if not trial.may_end_early or record.get("epochs", 0) > trial.most_epochs:
         asked["epochs"] = trial.epochs
     asked |= {"backbone": trial.document["backbone"]} if trial.document.get("backbone") else {}
     other = [name for name, value in asked.items() if record.get(name) != value]

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from pencil import recipes
 from pencil.recipes import Facts
 from pencil.reproduce.paper import PaperTable, paper_tables
 
@@ -152,7 +153,8 @@ _DEFAULT = (
     Cell("symmetric-0", "no noise", "auto"),
 )
 _ONE_DEFAULT = (
-    "Settings: the recipe auto in every cell, which is told nothing of the noise. The paper's are tuned to each cell."
+    f"Settings: the recipe auto, version {recipes.version('auto')}, in every cell, which is told nothing of the noise. "
+    "The paper's are tuned to each cell."
 )
 _HUMAN = "Human labels: CIFAR-10N (Wei et al., 2022)."
 
@@ -218,7 +220,8 @@ _LIST = (
     Study(
         "fast", "The recipe fast: CIFAR-10, its own network", "cifar10", "resnet9",
         _noisy("cifar10", "symmetric", "symmetric", (50,), "fast"),
-        ("Settings: the recipe fast, which is told nothing of the noise.", SYMMETRIC, SPLIT, RULE,
+        (f"Settings: the recipe fast, version {recipes.version('fast')}, which is told nothing of the noise.",
+         SYMMETRIC, SPLIT, RULE,
          "Minutes are those of the whole run; compiled: every phase's epochs times its median epoch."),
     ),
     Study(

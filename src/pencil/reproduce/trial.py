@@ -78,6 +78,11 @@ class Trial:
         return sum(self.phases.values())
 
     @property
+    def most_epochs(self) -> int:
+        """Epochs that it may come to, where a phase takes longer by what the data tell."""
+        return sum(max(epochs, self.settings.phases[name].at_most) for name, epochs in self.phases.items())
+
+    @property
     def may_end_early(self) -> bool:
         """Whether the data decide how long a phase takes."""
         return any(phase.patience for phase in self.settings.phases.values())
