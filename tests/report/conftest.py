@@ -54,7 +54,9 @@ def write_run(
         "method": "pencil" if learned else "cross_entropy", "dataset": dataset, "seed": 0, "num_examples": n - held_out,
         "num_classes": num_classes, "num_changed": changed, "num_suspect": int((decision != "keep").sum()),
         "estimated_noise_rate": round(100 * changed / n, 4), "seconds": 75.25, "images_per_second": 1234.5,
-        "environment": {"python": "3.11.7", "device": "CPU, 2 threads"},
+        "environment": {"python": "3.11.7", "device": "CPU, 2 threads", "earlier": [
+            {"python": "3.11.7", "device": "H200", "commit": "abc", "until_epoch": 3}, "damaged",
+        ]},
     }  # fmt: skip
     result |= {"test_accuracy": {"best": 91.2345, "last": 93.4567}} if test else {}
     result |= {"label_accuracy": {"given": 70.1, "corrected": 95.6}} if clean else {}

@@ -103,6 +103,7 @@ def test_curves_end_where_the_history_ends(page: Element) -> None:
 def test_settings_environment_and_commands_are_listed(run: RunFolder, page: Element) -> None:
     facts = {d.all("dt")[0].text: d.all("dd")[0].text for dl in page.all("dl", kind="facts") for d in dl.all("div")}
     assert facts["batch_size"] == "64" and facts["nesterov"] == "false" and facts["python"] == "3.11.7"
+    assert facts["until epoch 3"] == "commit abc, device H200", "what was different before the run went on here"
     assert facts["Phases"] == "backbone (epochs 1–2), labels (epochs 3–5), tuning (epochs 6–7)"
     assert facts["Examples"] == "100 trained on, 20 held out"
     commands = [code.text for code in page.all("ol", kind="steps")[0].all("code")]

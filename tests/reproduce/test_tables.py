@@ -89,11 +89,17 @@ def test_a_method_that_the_paper_has_not_gets_a_row(record: Make) -> None:
 
 def test_runs_tell_hardware_and_time(record: Make) -> None:
     assert runs([]) == []
-    grid = runs([record()])[-1]
-    assert isinstance(grid, Grid)
-    told = dict(zip(grid.heads, grid.rows[0], strict=True))
+    told = _told(record())
     assert (told["hardware"], told["minutes"], told["seed"]) == ("H200, bf16-mixed", "2.0", "0")
     assert "commit abc" in told["versions"]
+    made = dict(record()["environment"], earlier=[{"commit": "0123456789abc", "device": "CPU", "until_epoch": 7}])
+    assert _told(record(environment=made))["versions"].endswith("; until epoch 7 commit 0123456789 on CPU")
+
+
+def _told(record: dict[str, Any]) -> dict[str, str]:
+    grid = runs([record])[-1]
+    assert isinstance(grid, Grid)
+    return dict(zip(grid.heads, grid.rows[0], strict=True))
 
 
 def test_time_without_compilation_takes_each_phase_by_its_median_epoch(record: Make) -> None:

@@ -1,6 +1,7 @@
 """pencil.fit: from data to a finished run folder, stopped and resumed, on digits with wrong labels."""
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -136,6 +137,23 @@ def test_stopped_and_resumed_runs_end_the_same_to_the_bit(finished: Any, stops: 
     ]
     assert timeless[0] == timeless[1]
     assert json.loads((out / "status.json").read_text())["state"] == "finished"
+
+
+def test_a_run_that_goes_on_with_something_else_says_what_it_was_trained_with(
+    tmp_path: Path, quick: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x, y = np.random.default_rng(0).normal(size=(200, 4)).astype(np.float32), np.arange(200) % 2
+    per_epoch = math.ceil(200 * 0.9 / quick["optimizer"]["batch_size"])
+    for sitting, commit in enumerate(["first", "first", "second"]):
+        monkeypatch.setenv("PENCIL_COMMIT", commit)
+        how = {"resume": True} if sitting else {"settings": quick, "epochs": (2, 2, 2)}
+        with pytest.raises(Interrupted):
+            pencil.fit(x, y, out=tmp_path / "run", progress=Stopping(per_epoch), **how)
+    monkeypatch.setenv("PENCIL_COMMIT", "third")
+    made = pencil.fit(x, y, out=tmp_path / "run", resume=True).summary["environment"]
+    assert made["commit"] == "third"
+    assert [(each["commit"], each["until_epoch"]) for each in made["earlier"]] == [("first", 2), ("second", 3)]
+    assert made["earlier"][0]["torch"] == torch.__version__
 
 
 def test_a_finished_run_resumes_to_itself(finished: Any) -> None:

@@ -24,6 +24,7 @@ from pencil.run.build import build_engine, choose_machine
 from pencil.run.label_rows import label_rows
 from pencil.run.outcome import summarise
 from pencil.run.plan import Plan, plan
+from pencil.run.sittings import Sittings
 from pencil.runtime import PRECISIONS, choose_device
 
 Document = Mapping[str, Any]
@@ -53,7 +54,7 @@ def train(dataset: Dataset, asked: Document, epochs: int | Sequence[int] | None,
             progress.note(line)
         engine.train(progress)
         table, believed = label_rows(engine, prepared, progress.history)
-        summary = summarise(engine, prepared, machine, progress.history, table)
+        summary = summarise(engine, prepared, Sittings.of(machine).environment, progress.history, table)
         pred_probs = mean_predictions(engine, prepared.dataset, table["id"].to_pylist())
     whole = believed.shares
     if believed.classes.shape[1]:

@@ -68,8 +68,17 @@ def settings_groups(material: Material) -> dict[str, Rows]:
 
 
 def environment_rows(material: Material) -> Rows:
-    """Return what the run was made with."""
-    return [(str(name), _text(value)) for name, value in sorted(material.result["environment"].items())]
+    """Return what the run was made with, and what was different where it went on from an earlier sitting."""
+    now = dict(material.result["environment"])
+    earlier = now.pop("earlier", [])
+    rows = [(str(name), _text(value)) for name, value in sorted(now.items())]
+    known = [each for each in earlier if isinstance(each, Mapping)] if isinstance(earlier, list) else []
+    return rows + [(f"until epoch {_text(each.get('until_epoch'))}", _difference(each, now)) for each in known]
+
+
+def _difference(each: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    names = sorted(name for name in {*each, *now} - {"until_epoch"} if each.get(name) != now.get(name))
+    return ", ".join(f"{name} {_text(each.get(name))}" for name in names)
 
 
 def _examples(material: Material) -> str:

@@ -5,6 +5,7 @@ from typing import Any
 
 from pencil.config import Schedule
 from pencil.errors import PencilError
+from pencil.run.plan import JUST_SO
 
 
 def stretched(recipe: Mapping[str, Any], schedules: Mapping[str, tuple[str, ...]], epochs: int) -> dict[str, Any]:
@@ -15,7 +16,7 @@ def stretched(recipe: Mapping[str, Any], schedules: Mapping[str, tuple[str, ...]
     for name, count in after.items():
         factor = count / before[name] if before[name] and count else 1.0
         lr = str(Schedule.parse(recipe["phases"][name]["lr"]).stretched(factor))
-        phases[name] = {"epochs": count, "lr": lr}
+        phases[name] = {"epochs": count, "lr": lr, **JUST_SO}
         for option in schedules.get(name, ()):
             value = recipe.get("options", {}).get(option)
             if value is not None:

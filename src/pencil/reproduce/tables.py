@@ -107,6 +107,9 @@ def _run(record: Record) -> tuple[str, ...]:
         "torch": made.get("torch"),
     }
     versions = ", ".join(f"{name} {value}" for name, value in found.items() if value not in (None, "unknown"))
+    for each in made.get("earlier", ()):
+        versions += f"; until epoch {each['until_epoch']} commit {str(each.get('commit', 'unknown'))[:10]}"
+        versions += f" on {each['device']}" if each.get("device") != made.get("device") else ""
     return (
         record["system"], record["cell"], str(record["seed"]), number("test_accuracy", "best"),
         number("test_accuracy", "last"), number("label_accuracy", "given"), number("label_accuracy", "corrected"),

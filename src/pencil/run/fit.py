@@ -24,6 +24,7 @@ from pencil.run.refuse import refuse_other_data, refuse_other_settings, refuse_u
 from pencil.run.restore import restore
 from pencil.run.result import Result
 from pencil.run.session import Progress, Session, Silent
+from pencil.run.sittings import Sittings
 from pencil.run.start import Start, read_start
 from pencil.runtime import is_leader
 
@@ -158,7 +159,8 @@ def _train(
     history, checkpoints = History(folder.history), CheckpointStore(folder.checkpoint)
     leads, interval = machine.processes.leads, prepared.settings.hardware.checkpoint_seconds
     names, log = prepared.dataset.class_names, LogFile(folder.log) if leads else None
-    session = Session(history, checkpoints, progress, interval, writes=leads, classes=names, log=log)
+    sittings = Sittings.of(machine)
+    session = Session(history, checkpoints, progress, interval, sittings, writes=leads, classes=names, log=log)
     if prepared.noise_told:
         session.note(f"noise {prepared.settings.data.noise}: {prepared.noise_told}.")
     for line in (*prepared.warnings, *lines):
@@ -189,7 +191,8 @@ def _train(
                 if leads:
                     folder.set_state("stopped")
             raise
-    write_outcome(engine, prepared, machine, folder, history.read() if leads else [])
+    if leads:
+        write_outcome(engine, prepared, sittings.environment, folder, history.read())
     if log is not None:
         log.close()
     if leads:

@@ -1,5 +1,6 @@
 """What a finished training comes to: the summary, and the files of the run folder."""
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -10,23 +11,19 @@ from numpy.typing import NDArray
 from pencil.engine import Engine
 from pencil.quality.noise import estimate_noise
 from pencil.quality.thresholds import scores_of
-from pencil.results import documents, environment, labels_table, summary
+from pencil.results import documents, labels_table, summary
 from pencil.results.arrays import write_arrays
 from pencil.results.distributions import write_distributions, write_top
 from pencil.results.folder import RunFolder
 from pencil.run.beware import beware
-from pencil.run.build import Machine
 from pencil.run.label_rows import label_rows
 from pencil.run.plan import Plan
-from pencil.runtime import device_name
 
 
 def write_outcome(
-    engine: Engine, plan: Plan, machine: Machine, folder: RunFolder, history: list[dict[str, Any]]
+    engine: Engine, plan: Plan, made_with: Mapping[str, Any], folder: RunFolder, history: list[dict[str, Any]]
 ) -> None:
     """Write labels, distributions, weights, what prediction needs, and last of all result.json."""
-    if not machine.processes.leads:
-        return
     table, believed = label_rows(engine, plan, history)
     labels_table.write_labels(folder.labels, table)
     if believed.classes.shape[1]:
@@ -36,7 +33,7 @@ def write_outcome(
     weights = {k: v.detach().cpu().contiguous().numpy() for k, v in engine.state.network.state_dict().items()}
     write_arrays(folder.model, weights)
     write_description(plan, folder)
-    summary.write_summary(folder.result, summarise(engine, plan, machine, history, table))
+    summary.write_summary(folder.result, summarise(engine, plan, made_with, history, table))
 
 
 def write_description(plan: Plan, folder: RunFolder) -> None:
@@ -59,7 +56,7 @@ def write_description(plan: Plan, folder: RunFolder) -> None:
 def summarise(
     engine: Engine,
     plan: Plan,
-    machine: Machine,
+    made_with: Mapping[str, Any],
     history: list[dict[str, Any]],
     table: pa.Table,
 ) -> summary.Summary:
@@ -83,14 +80,7 @@ def summarise(
         estimated_noise_rate=estimate_noise(given, corrected, dataset.num_classes).rate,
         seconds=engine.seconds,
         images_per_second=len(history) * len(dataset.train) / steady,
-        environment=environment.environment(
-            {
-                "device": device_name(machine.device),
-                "precision": machine.precision.name,
-                "threads": machine.threads,
-                "processes": machine.processes.count,
-            }
-        ),
+        environment=made_with,
     )
 
 

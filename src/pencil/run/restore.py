@@ -23,6 +23,7 @@ def restore(engine: Engine, checkpoints: CheckpointStore, session: Session, hard
     try:
         engine.restore(checkpoint.tensors, checkpoint.meta)
         _restore_threads(checkpoint.meta, hardware)
+        session.sittings.go_on(checkpoint.meta, engine.epoch)
         history = checkpoint.tensors[HISTORY].tobytes()
     except _OTHER as error:
         reason = " ".join(str(error).split()) or type(error).__name__

@@ -16,6 +16,7 @@ from pencil.results.checkpoint_store import CheckpointStore
 from pencil.results.history import History
 from pencil.results.log_file import LogFile
 from pencil.results.lost_classes import line_of, lost_classes
+from pencil.run.sittings import Sittings
 from pencil.types import Phase
 
 HISTORY = "history"
@@ -68,6 +69,7 @@ class Session(Listener):
     checkpoints: CheckpointStore
     progress: Progress
     checkpoint_seconds: float
+    sittings: Sittings
     writes: bool = True
     """False in the processes that train along with the leading one."""
     stopping: threading.Event = field(default_factory=threading.Event)
@@ -106,7 +108,7 @@ class Session(Listener):
     def save(self, tensors: dict[str, NDArray[np.generic]], meta: dict[str, Any]) -> None:
         # With its history, so that a resume ends with the same one whatever became of the file.
         history = np.frombuffer(self.history.content(), dtype=np.uint8)
-        self.checkpoints.save(tensors | {HISTORY: history}, meta)
+        self.checkpoints.save(tensors | {HISTORY: history}, meta | self.sittings.meta())
         self.last_save = time.monotonic()
 
     def stop_requested(self) -> bool:

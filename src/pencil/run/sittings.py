@@ -1,0 +1,50 @@
+"""What a run was trained with: it may go on with another version of the code, or on another machine."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pencil.results.environment import environment
+from pencil.run.build import Machine
+from pencil.runtime import device_name
+
+Environment = dict[str, Any]
+
+
+@dataclass
+class Sittings:
+    """What the run is trained with now, and what it was trained with before where that was something else."""
+
+    now: Environment
+    earlier: list[Environment] = field(default_factory=list)
+    """Each with the number of epochs that were complete at its end."""
+
+    @classmethod
+    def of(cls, machine: Machine) -> "Sittings":
+        """Return a first sitting on this machine."""
+        return cls(
+            environment(
+                {
+                    "device": device_name(machine.device),
+                    "precision": machine.precision.name,
+                    "threads": machine.threads,
+                    "processes": machine.processes.count,
+                }
+            )
+        )
+
+    @property
+    def environment(self) -> Environment:
+        """All of it, for the result."""
+        return self.now | ({"earlier": self.earlier} if self.earlier else {})
+
+    def meta(self) -> dict[str, Any]:
+        """What a checkpoint keeps of it."""
+        return {"made_with": self.environment}
+
+    def go_on(self, meta: Mapping[str, Any], epoch: int) -> None:
+        """Follow the sittings of a checkpoint, with so many epochs complete."""
+        before = dict(meta.get("made_with", {}))
+        self.earlier = [dict(each) for each in before.pop("earlier", [])]
+        if before and before != self.now:
+            self.earlier.append(before | {"until_epoch": epoch})
