@@ -46,6 +46,13 @@ def test_chance_does_not_end_what_still_falls() -> None:
     assert 50 <= left_after([*falling[:50], *(falling[49] + rng.normal(0, 0.08, 50))], 8) <= 75
 
 
+def test_a_phase_has_had_time_enough_where_it_still_learns() -> None:
+    falling = Patience(list(np.arange(60, 0, -1.0)))
+    assert [falling.has_learned(8, epochs) for epochs in (47, 48)] == [False, True]
+    assert Patience([1.0] * 16).has_learned(8, 16) and not Patience([1.0] * 15).has_learned(8, 15)
+    assert not Patience([1.0] * 60).has_learned(0, 60), "whoever says how long means just so long"
+
+
 @pytest.fixture
 def build(digits: Any, engine_of: Any, networks: Any) -> Any:
     def make(*, watches: bool = True) -> Any:

@@ -185,6 +185,19 @@ def test_images_are_distorted_once_labels_are_known_by_heart_or_plain_ones_teach
     assert again.state.distorted == distorts
 
 
+@pytest.mark.parametrize(("epochs", "distorts"), [(5, False), (6, True)])
+def test_images_are_distorted_where_plain_ones_had_time_enough(epochs: int, distorts: bool) -> None:
+    each = engine(small(images=True), average_epochs=1.0, distortion=1.0)
+    each.phases = (replace(each.phases[0], epochs=epochs, patience=1), *each.phases[1:])
+    held_out, looks = each.watched["held_out"], iter(range(1, 1000))
+    right = nn.functional.one_hot(held_out.labels, 3).float()
+    # It gets better and better, and never knows the labels that it learns better than these.
+    held_out.evaluator.logits = lambda network: next(looks) * 0.1 * right  # type: ignore[method-assign]
+    held_out.evaluator.blocks = lambda network: iter([(slice(None), right)])  # type: ignore[method-assign]
+    each.train(StopAfter(10**6))
+    assert each.state.distorted == distorts
+
+
 def answers(counts: list[int]) -> tuple[Evaluator, torch.Tensor]:
     """An evaluator whose network agrees with so many labels, and with so many not; the last have no label."""
     hits, misses, *none = counts

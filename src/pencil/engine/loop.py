@@ -109,7 +109,8 @@ class Engine:
 
     def _enter(self, number: int, listener: Listener) -> None:
         phase = self.phases[number]
-        has_learned = number > 0 and self.patience.is_out(self.phases[number - 1].patience)
+        before = self.phases[number - 1]
+        has_learned = number > 0 and self.patience.has_learned(before.patience, before.epochs)
         self.patience = Patience()
         phase.rule.prepare(self.state.table)
         if phase.from_best:
@@ -140,7 +141,8 @@ class Engine:
     def _distort_where_it_helps(self, phase: Phase, listener: Listener, *, has_learned: bool) -> None:
         """Show distorted images from here on, as labels begin to move, if there is no more to learn from plain ones.
 
-        That is so where the loss on the held-out labels no longer fell, or labels are known by heart. It is slower to
+        That is so where the loss on the held-out labels no longer fell, or there was time enough for it, or labels are
+        known by heart. It is slower to
         learn from such images: where there is nothing to gain, or no time left, they only do harm.
         """
         state, held_out = self.state, self.watched.get("held_out")

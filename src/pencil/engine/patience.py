@@ -7,6 +7,9 @@ from typing import Any
 
 from pencil.engine.watched import ignorance
 
+LONG = 6
+"""Times its patience after which a phase has had time enough, also where it still learns."""
+
 
 @dataclass
 class Patience:
@@ -31,3 +34,7 @@ class Patience:
         if not most or len(self.losses) < 2 * most:
             return False
         return fmean(self.losses[-most:]) >= fmean(self.losses[-2 * most : -most])
+
+    def has_learned(self, most: int, epochs: int) -> bool:
+        """Say whether a phase that ended after so many epochs has learned what it can, or had time enough for it."""
+        return self.is_out(most) or 0 < LONG * most <= epochs
