@@ -142,8 +142,8 @@ class Engine:
         """Show distorted images from here on, as labels begin to move, if there is no more to learn from plain ones.
 
         That is so where the loss on the held-out labels no longer fell, or there was time enough for it, or labels are
-        known by heart. It is slower to
-        learn from such images: where there is nothing to gain, or no time left, they only do harm.
+        known by heart. It is slower to learn from such images: where there is nothing to gain, or no time left, they
+        only do harm.
         """
         state, held_out = self.state, self.watched.get("held_out")
         wanted = state.teaching.distortion and self.prepare.preparation.kind == "images" and not state.distorted

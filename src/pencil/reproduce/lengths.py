@@ -3,25 +3,14 @@
 from collections.abc import Mapping
 from typing import Any
 
-from pencil.config import Schedule
 from pencil.errors import PencilError
-from pencil.run.plan import JUST_SO
+from pencil.run.plan import other_lengths
 
 
 def stretched(recipe: Mapping[str, Any], schedules: Mapping[str, tuple[str, ...]], epochs: int) -> dict[str, Any]:
     """Return phases of `epochs` in all; `schedules` names the options that stretch with each phase."""
     before = {name: int(phase["epochs"]) for name, phase in recipe["phases"].items()}
-    after = share_out(before, epochs)
-    phases, options = {}, {}
-    for name, count in after.items():
-        factor = count / before[name] if before[name] and count else 1.0
-        lr = str(Schedule.parse(recipe["phases"][name]["lr"]).stretched(factor))
-        phases[name] = {"epochs": count, "lr": lr, **JUST_SO}
-        for option in schedules.get(name, ()):
-            value = recipe.get("options", {}).get(option)
-            if value is not None:
-                options[option] = str(Schedule.parse(value).stretched(factor))
-    return {"phases": phases, **({"options": options} if options else {})}
+    return other_lengths(recipe, share_out(before, epochs), schedules)
 
 
 def share_out(lengths: Mapping[str, int], total: int) -> dict[str, int]:

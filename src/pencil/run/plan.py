@@ -83,7 +83,8 @@ def plan(
     recipe = {} if complete else _recipe(early, method_name, dataset)
     document: Document = merge(recipe, {k: v for k, v in asked.items() if v not in ("", None)}, {"method": method_name})
     if epochs is not None:
-        document = _with_epochs(document, epochs, methods.kind(method_name))
+        lengths = {name: each["epochs"] for name, each in phase_lengths(document["method"], epochs).items()}
+        document = merge(document, other_lengths(document, lengths, methods.kind(method_name).phase_schedules))
     settings, warning = _with_backbone(from_document(one_spelling(document, asked)), dataset)
     method = methods.create(method_name, settings.options, dataset.num_classes)
     method.inform(_known(dataset))
@@ -164,19 +165,20 @@ def phase_lengths(method: str, epochs: Sequence[int]) -> dict[str, dict[str, int
     return {name: {"epochs": count} for name, count in zip(names, epochs, strict=True)}
 
 
-def _with_epochs(document: Document, epochs: Sequence[int], kind: type[Method]) -> Document:
-    """Give the phases other lengths; their schedules stretch with them."""
+def other_lengths(
+    document: Document, lengths: Mapping[str, int], schedules: Mapping[str, tuple[str, ...]]
+) -> dict[str, Any]:
+    """Return a layer that makes phases just so long; their schedules stretch with them, `schedules` among options."""
     phases, options = {}, {}
-    for name, length in phase_lengths(document["method"], epochs).items():
-        count = length["epochs"]
+    for name, count in lengths.items():
         was = {"epochs": count, "lr": "0.1", **document.get("phases", {}).get(name, {})}
         # A phase left out keeps its schedule as it was: nothing can be squeezed into no epochs.
         factor = count / was["epochs"] if was["epochs"] and count else 1.0
         phases[name] = {"epochs": count, "lr": str(Schedule.parse(was["lr"]).stretched(factor)), **JUST_SO}
-        for option in kind.phase_schedules.get(name, ()):
+        for option in schedules.get(name, ()):
             if document.get("options", {}).get(option) is not None:
                 options[option] = str(Schedule.parse(document["options"][option]).stretched(factor))
-    return merge(document, {"phases": phases, "options": options})
+    return {"phases": phases, **({"options": options} if options else {})}
 
 
 SPELLINGS = (("label_lr", "label_step"), ("compatibility_weight", "anchor"))
