@@ -79,7 +79,7 @@ class Phase:
     from_best: bool = False
     """Start from the weights of the best epoch so far, by the noisy held-out labels."""
     patience: int = 0
-    """Leave the phase where so many epochs had no lower loss on the held-out labels than those before; 0: never."""
+    """Leave the phase where the loss on the held-out labels hardly falls over so many epochs or more; 0: never."""
     at_most: int = 0
     """Epochs that it may come to where the method needs more, as the phase begins."""
     mixed: bool = True

@@ -22,7 +22,7 @@ PHASES = {"backbone": (30, "0.3"), "labels": (2, "0.1 ~> 0.01"), "tuning": (1, "
 
 
 def left_after(losses: list[float], most: int) -> int:
-    """How many epochs it takes until `most` of them are on the whole no better than as many before."""
+    """How many epochs it takes until the last ones are on the whole hardly better than as many before."""
     patience = Patience()
     return next((n for n, loss in enumerate(losses, 1) if patience.wears_out({"held_out_loss": loss}, most)), 0)
 
@@ -43,7 +43,22 @@ def test_chance_does_not_end_what_still_falls() -> None:
     lowest = np.minimum.accumulate(falling)
     assert max(np.diff(np.flatnonzero(np.diff(lowest, prepend=9.0)))) > 8, "eight epochs without a lower loss"
     assert left_after(falling, 8) == 0
-    assert 50 <= left_after([*falling[:50], *(falling[49] + rng.normal(0, 0.08, 50))], 8) <= 75
+    assert 50 <= left_after([*falling[:50], *(falling[49] + rng.normal(0, 0.08, 50))], 8) <= 80
+
+
+def test_what_became_slow_is_left_and_what_always_was_is_not() -> None:
+    epochs = np.arange(120)
+    slowed = 0.5 + 1.5 / (1 + epochs)
+    assert 16 < left_after(list(slowed), 8) < 80
+    # Little is learned from labels that are mostly wrong, a little of it in each epoch.
+    assert left_after(list(2.3 - 0.05 * (slowed[0] - slowed)), 8) == left_after(list(slowed), 8), "by no scale of its own"
+    assert left_after(list(2.3 - 0.05 * epochs / 120), 8) == 0
+
+
+def test_the_longer_it_took_the_more_epochs_are_compared() -> None:
+    """A hundred epochs of slow learning are not ended by eight that learned nothing."""
+    losses = [*(2.3 - 0.0005 * np.arange(100)), *([2.25] * 8)]
+    assert left_after(losses, 8) == 0 and left_after([*losses, *([2.25] * 60)], 8) > 108
 
 
 def test_a_phase_has_had_time_enough_where_it_still_learns() -> None:

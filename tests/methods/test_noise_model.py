@@ -171,6 +171,17 @@ def test_of_many_held_out_labels_a_weak_network_is_asked_about_fewer() -> None:
     assert found[1] > float(quarter.diagonal().sum() / quarter.sum()) + 0.01 > found[0] - 0.05
 
 
+@pytest.mark.parametrize("noise", [SYMMETRIC, PAIRED], ids=["symmetric", "paired"])
+def test_rows_of_the_matrix_differ_only_as_far_as_labels_tell_them_apart(noise: np.ndarray) -> None:
+    """The surest of each class are few: taken each for itself, rows differ by chance alone."""
+    logits, given, truth = made(noise, doubt=1.0)
+    assert (logits.argmax(-1) == truth).double().mean() < 0.9
+    transition = fit_transition((logits, given))
+    apart = float((transition.diagonal() - transition.diagonal().mean()).abs().max())
+    assert np.abs(transition.numpy() - noise).max() < 0.09
+    assert (apart < 0.02) if noise is SYMMETRIC else (apart > 0.2)
+
+
 def _surest(logits: Tensor, given: Tensor, share: float) -> Seen:
     sure = _sure(logits, given, (share,))
     return logits[sure], given[sure]

@@ -88,7 +88,7 @@ class PhaseSettings:
     epochs: int
     lr: Schedule
     patience: int = 0
-    """Leave the phase where so many epochs had no lower loss on the held-out labels than those before; 0: never."""
+    """Leave the phase where the loss on the held-out labels hardly falls over so many epochs or more; 0: never."""
     at_most: int = 0
     """Epochs that label learning may come to where most labels are wrong; 0: no more than `epochs`."""
 

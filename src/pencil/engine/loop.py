@@ -92,7 +92,7 @@ class Engine:
             "micro_batch": self.state.micro_batch,
             "distorted": self.state.distorted,
             "lengths": [phase.epochs for phase in self.phases],
-            "last_losses": self.patience.losses,
+            "losses": self.patience.losses,
         }
 
     def restore(self, arrays: Mapping[str, NDArray[np.generic]], meta: Mapping[str, Any]) -> None:
@@ -105,7 +105,7 @@ class Engine:
         self.state.distorted = bool(meta.get("distorted", False))
         lengths = meta.get("lengths", [phase.epochs for phase in self.phases])
         self.phases = tuple(phase.lasting(int(n)) for phase, n in zip(self.phases, lengths, strict=True))
-        self.patience = Patience([float(loss) for loss in meta.get("last_losses", [])])
+        self.patience = Patience([float(loss) for loss in meta.get("losses", [])])
 
     def _enter(self, number: int, listener: Listener) -> None:
         phase = self.phases[number]
@@ -206,8 +206,7 @@ class Engine:
             return
         self.phases = (*self.phases[:number], replace(phase, epochs=done), *self.phases[number + 1 :])
         listener.note(
-            f"phase {phase.name} ends after {done} epochs: the loss on the held-out labels was no lower in the last"
-            f" {phase.patience} than in those before."
+            f"phase {phase.name} ends after {done} epochs: the loss on the held-out labels hardly falls any more."
         )
         listener.replanned(self.phases)
 

@@ -21,10 +21,12 @@ SUREST_SHARES = (0.0625, 0.125, *SURE_SHARES)
 """The same where held-out labels need no help: a weak network is wrong about many of a quarter."""
 CHANCE = 1.0
 """Standard errors within which two agreements count as the same, or a class as named often enough."""
+CHANCE_OF_THE_SUREST = 1.5
+"""The same where the surest are so few that little is known from them alone."""
 SMOOTHING = 1.0
-"""How many examples the mean over all classes counts as, for each class's own row of the matrix."""
+"""How many examples the mean over all classes counts as, for each class's own row of the matrix, times the classes."""
 WEIGHTS = tuple(2.0**power for power in range(15))
-"""The same, where the rows themselves are to tell."""
+"""The same, not times the classes, where labels enough are held out for the rows themselves to tell."""
 LEAST_SHARE = 1e-6
 LEAST_DOUBT = 1e-3
 """A network that is sure of everything keeps its own shares, and divides nothing by zero."""
@@ -41,10 +43,14 @@ def fit_transition(held_out: Seen, trained_on: Seen | None = None) -> Tensor:
     """Return T [C, C], T[i, j] = P(given = j | true = i).
 
     Few held-out labels tell little. Examples that were trained on help out as long as the network agrees with their
-    labels no more than with held-out ones, so has not learned them by heart.
+    labels no more than with held-out ones, so has not learned them by heart. Of many, the surest that count are few to
+    each class all the same: rows of T differ as far as they differ beyond chance.
     """
-    counts_CC = _sure_counts(_known(held_out), trained_on)
-    return _smoothed(counts_CC, SMOOTHING * len(counts_CC))
+    held_out = _known(held_out)
+    counts_CC = _sure_counts(held_out, trained_on)
+    if len(held_out[1]) < MANY:
+        return _smoothed(counts_CC, SMOOTHING * len(counts_CC))
+    return _told_by_rows(counts_CC)
 
 
 def fit_temperature(held_out: Seen, transition_CC: Tensor) -> Tensor:
@@ -66,8 +72,7 @@ def fit_shares(held_out: Seen, trained_on: Seen | None, temperature: Tensor, giv
     they differ beyond chance. A network names a class too often or too rarely by about as much as it doubts.
     """
     counts_CC = _sure_counts(_known(held_out), trained_on)
-    mean_CC = _mean_transition(counts_CC)
-    transition_CC = _smoothed(counts_CC, max(WEIGHTS, key=lambda weight: _evidence(counts_CC, weight * mean_CC)))
+    transition_CC = _told_by_rows(counts_CC)
     named_NC = _named(held_out, trained_on, temperature).softmax(-1)
     named_C = (named_NC.sum(0) / max(len(named_NC), 1)).clamp(min=LEAST_SHARE).log()
     doubt = ((1 - named_NC.amax(-1)).sum() / max(len(named_NC), 1)).clamp(min=LEAST_DOUBT)
@@ -124,6 +129,12 @@ def _named(held_out: Seen, trained_on: Seen | None, temperature: Tensor) -> Tens
     return outputs_NC / temperature.to(outputs_NC)
 
 
+def _told_by_rows(counts_CC: Tensor) -> Tensor:
+    """Return T with rows as far from their mean as explains the counts best."""
+    mean_CC = _mean_transition(counts_CC)
+    return _smoothed(counts_CC, max(WEIGHTS, key=lambda weight: _evidence(counts_CC, weight * mean_CC)))
+
+
 def _evidence(counts_CC: Tensor, prior_CC: Tensor) -> float:
     """Return how likely such counts are where every row's chances were drawn around the mean's (Dirichlet).
 
@@ -166,7 +177,8 @@ def _smoothed(counts_CC: Tensor, weight: float) -> Tensor:
 
 def _sure_counts(held_out: Seen, trained_on: Seen | None) -> Tensor:
     logits_NC, given_N = _joined(held_out, trained_on)
-    sure_N = _sure(logits_NC, given_N, SURE_SHARES if len(held_out[1]) < MANY else SUREST_SHARES)
+    few = len(held_out[1]) < MANY
+    sure_N = _sure(logits_NC, given_N, SURE_SHARES if few else SUREST_SHARES, CHANCE if few else CHANCE_OF_THE_SUREST)
     return _counts(logits_NC[sure_N], given_N[sure_N])
 
 
@@ -179,7 +191,7 @@ def _mean_transition(counts_CC: Tensor) -> Tensor:
     return (1 - wrong) * eye_CC + wrong / max(classes - 1, 1) * (1 - eye_CC)
 
 
-def _sure(logits_NC: Tensor, given_N: Tensor, shares: tuple[float, ...]) -> Tensor:
+def _sure(logits_NC: Tensor, given_N: Tensor, shares: tuple[float, ...], chance: float = CHANCE) -> Tensor:
     """Mark the surest examples of each predicted class: a share, and more while they agree with the labels as well.
 
     Where the next ones agree no less, beyond chance, their disagreement is noise too, and more examples tell more.
@@ -189,16 +201,16 @@ def _sure(logits_NC: Tensor, given_N: Tensor, shares: tuple[float, ...]) -> Tens
     for share in shares[1:]:
         next_N = (rank_N < share) & ~sure_N
         sure_CC, next_CC = _counts(logits_NC[sure_N], given_N[sure_N]), _counts(logits_NC[next_N], given_N[next_N])
-        if not next_N.any() or _agrees_more(sure_CC, next_CC):
+        if not next_N.any() or _agrees_more(sure_CC, next_CC, chance):
             break
         sure_N = sure_N | next_N
     return sure_N
 
 
-def _agrees_more(one_CC: Tensor, other_CC: Tensor) -> bool:
+def _agrees_more(one_CC: Tensor, other_CC: Tensor, chance: float = CHANCE) -> bool:
     """Say whether prediction and label agree more often in one count than in the other, beyond chance."""
     one, other = (float(counts_CC.diagonal().sum()) for counts_CC in (one_CC, other_CC))
-    return is_higher(one, float(one_CC.sum()), other, float(other_CC.sum()), errors=CHANCE)
+    return is_higher(one, float(one_CC.sum()), other, float(other_CC.sum()), errors=chance)
 
 
 def _rank(logits_NC: Tensor) -> Tensor:
