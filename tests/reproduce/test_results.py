@@ -14,7 +14,8 @@ ROOT = Path(__file__).parents[2]
 
 def test_the_committed_page_is_what_the_committed_records_make() -> None:
     records = {name: read_records(ROOT / "reference", name) for name in STUDIES}
-    made = results_text(records, ROOT / "docs", read_benchmarks(ROOT / "reference"))
+    outdated = {name: read_records(ROOT / "reference", name, outdated=True) for name in STUDIES}
+    made = results_text(records, ROOT / "docs", read_benchmarks(ROOT / "reference"), outdated)
     written = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
     assert made == written, "run: pencil reproduce results"
 
@@ -25,6 +26,17 @@ def test_without_records_everything_is_missing() -> None:
     assert "pending" in text
     assert all(study.title in text for study in STUDIES.values())
     assert text.count("Ours: missing.") == 2
+
+
+def test_what_an_earlier_version_of_a_recipe_reached_is_listed_and_counts_nowhere(
+    record: Callable[..., dict[str, Any]],
+) -> None:
+    nothing: dict[str, list[Any]] = {name: [] for name in STUDIES}
+    old = record(study="default", recipe="auto", recipe_version=1, test_accuracy={"best": 12.25, "last": 12.34})
+    text = results_text(nothing, Path("docs"), outdated={"default": [old]})
+    listed = text.split("### Runs with version 1 of the recipe, which count nowhere")[1]
+    assert "12.34" in listed and text.count("12.34") == 1
+    assert "every cell below is missing" in text
 
 
 def test_a_figures_record_shows_counts_and_the_picture(record: Callable[..., dict[str, Any]]) -> None:

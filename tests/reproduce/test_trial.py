@@ -136,7 +136,8 @@ def test_a_run_whose_first_phase_the_data_ended_is_a_record_of_its_trial(tmp_pat
     path.parent.mkdir()
 
     def recorded(epochs: int) -> bool:
-        path.write_text(json.dumps(record(study="default", recipe="auto", epochs=epochs)))
+        made = record(study="default", recipe="auto", recipe_version=recipes.version("auto"), epochs=epochs)
+        path.write_text(json.dumps(made))
         return is_recorded(trial, tmp_path)
 
     assert recorded(trial.epochs) and recorded(trial.epochs - 30)

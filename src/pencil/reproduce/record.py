@@ -88,15 +88,20 @@ def _flat(document: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, An
             yield f"{path}{key}", value
 
 
-def read_records(reference: Path, study: str) -> list[Record]:
-    """Read all records of a study that still hold, in the order of their files' names."""
-    return [record for path in sorted((reference / study).glob("*.json")) if holds(record := read_object(path))]
+def read_records(reference: Path, study: str, *, outdated: bool = False) -> list[Record]:
+    """Read all records of a study that still hold, or those that no longer do, in the order of their files' names."""
+    found = [read_object(path) for path in sorted((reference / study).glob("*.json"))]
+    return [record for record in found if holds(record) != outdated]
 
 
 def holds(record: Record) -> bool:
     """Say whether a record was made with its recipe as that is now."""
-    recipe = record.get("recipe", "")
-    return bool(record.get("recipe_version", SILENT.get(recipe, 1)) == recipes.version(recipe))
+    return version_of(record) == recipes.version(record.get("recipe", ""))
+
+
+def version_of(record: Record) -> int:
+    """Return the version of the recipe that a record was made with."""
+    return int(record.get("recipe_version", SILENT.get(record.get("recipe", ""), 1)))
 
 
 def is_recorded(trial: Trial, reference: Path) -> bool:

@@ -8,7 +8,7 @@ from pencil.reproduce.compare import compare
 from pencil.reproduce.estimate import read_benchmarks
 from pencil.reproduce.figures import DESCRIBED, FIGURES, correct_labels, records_of, write_figure
 from pencil.reproduce.page import Grid, Heading, Part, Picture, markdown
-from pencil.reproduce.record import Record, read_records
+from pencil.reproduce.record import Record, read_records, version_of
 from pencil.reproduce.speed import speed
 from pencil.reproduce.study import STUDIES, Study
 from pencil.reproduce.tables import comparison, runs
@@ -29,27 +29,38 @@ NOTHING = (
 def write_results(page: Path, reference: Path) -> list[Path]:
     """Write the page and the figures it shows; return the files."""
     records = {name: read_records(reference, name) for name in STUDIES}
+    outdated = {name: read_records(reference, name, outdated=True) for name in STUDIES}
     images = page.parent / "images"
     page.parent.mkdir(parents=True, exist_ok=True)
     drawn = [path for name, figure in FIGURES.items() for path in write_figure(name, records[figure.study], images)]
-    write_atomic(page, results_text(records, page.parent, read_benchmarks(reference)).encode())
+    write_atomic(page, results_text(records, page.parent, read_benchmarks(reference), outdated).encode())
     return [page, *drawn]
 
 
 def results_text(
-    records: Mapping[str, Sequence[Record]], base: Path, benchmarks: Sequence[Mapping[str, Any]] = ()
+    records: Mapping[str, Sequence[Record]],
+    base: Path,
+    benchmarks: Sequence[Mapping[str, Any]] = (),
+    outdated: Mapping[str, Sequence[Record]] | None = None,
 ) -> str:
-    """Return the page's Markdown, for a place in the folder `base`."""
+    """Return the page's Markdown, for a place in the folder `base`; outdated records are listed and count nowhere."""
     parts: list[Part] = [Heading("Results", 1), INTRODUCTION]
     if not any(records.values()):
         parts.append(NOTHING)
     parts.append(_overview(records))
     for name, study in STUDIES.items():
         parts += [Heading(study.title), *comparison(study, records[name]), *runs(records[name])]
+        for version, old in _by_version((outdated or {}).get(name, ())):
+            parts += runs(old, f"Runs with version {version} of the recipe, which count nowhere")
         for number, figure in FIGURES.items():
             if figure.study == name:
                 parts += _figure(number, records[name], base)
     return markdown([*parts, *speed(benchmarks)], base)
+
+
+def _by_version(records: Sequence[Record]) -> list[tuple[int, list[Record]]]:
+    versions = sorted({version_of(record) for record in records}, reverse=True)
+    return [(version, [record for record in records if version_of(record) == version]) for version in versions]
 
 
 def _overview(records: Mapping[str, Sequence[Record]]) -> Grid:

@@ -82,7 +82,7 @@ def _difference(entry: Entry) -> str:
     return NONE if entry.difference is None else f"{entry.difference:+.2f}".replace("-", "−")
 
 
-def runs(records: Sequence[Record]) -> list[Part]:
+def runs(records: Sequence[Record], title: str = "Runs") -> list[Part]:
     """Return the list of a study's runs with hardware and time; nothing where there are none."""
     if not records:
         return []
@@ -91,7 +91,7 @@ def runs(records: Sequence[Record]) -> list[Part]:
         "minutes", "compiled, s", "images/s", "hardware", "versions",
     )  # fmt: skip
     ordered = sorted(records, key=lambda r: (r["system"], r["cell"], int(r["seed"])))
-    return [Heading("Runs", 3), Grid(heads, tuple(_run(record) for record in ordered))]
+    return [Heading(title, 3), Grid(heads, tuple(_run(record) for record in ordered))]
 
 
 def _run(record: Record) -> tuple[str, ...]:
