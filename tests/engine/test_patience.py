@@ -51,7 +51,9 @@ def test_what_became_slow_is_left_and_what_always_was_is_not() -> None:
     slowed = 0.5 + 1.5 / (1 + epochs)
     assert 16 < left_after(list(slowed), 8) < 80
     # Little is learned from labels that are mostly wrong, a little of it in each epoch.
-    assert left_after(list(2.3 - 0.05 * (slowed[0] - slowed)), 8) == left_after(list(slowed), 8), "by no scale of its own"
+    assert left_after(list(2.3 - 0.05 * (slowed[0] - slowed)), 8) == left_after(list(slowed), 8), (
+        "by no scale of its own"
+    )
     assert left_after(list(2.3 - 0.05 * epochs / 120), 8) == 0
 
 

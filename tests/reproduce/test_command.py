@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from pencil import recipes
+
 Command = Callable[..., tuple[int, str, str]]
 TINY = ("--backbone", "mlp", "--set", "backbone_options.hidden=8", "--set", "hardware.threads=1")
 
@@ -55,7 +57,9 @@ def test_the_whole_path_on_digits(pencil: Command, place: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("warm_runs")
-def test_a_finished_run_without_a_record_gets_one(pencil: Command, place: Path) -> None:
+def test_a_finished_run_without_a_record_gets_one(
+    pencil: Command, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked = ("reproduce", "figure2", "--dataset", "digits", *TINY, "--epochs", 3, "--out", "out")
     assert pencil(*asked)[0] == 0
     (found,) = _records(place / "out/reference").items()
@@ -67,6 +71,12 @@ def test_a_finished_run_without_a_record_gets_one(pencil: Command, place: Path) 
     assert code == 2 and "started with other settings (optimizer.batch_size)" in err
     code, _, err = pencil("reproduce", "figure2", "--dataset", "digits", "--epochs", 3, "--out", "out", "--force")
     assert code == 2 and "started with other settings (backbone_options.hidden)" in err
+    # Nor is it one of a later version of the recipe.
+    made_with = recipes.version("auto")
+    assert found[1]["recipe_version"] == found[1]["environment"]["recipe_version"] == made_with
+    monkeypatch.setitem(recipes.VERSIONS, "auto", made_with + 1)
+    code, _, err = pencil(*asked)
+    assert code == 2 and f"was made with version {made_with} of the recipe auto, which has changed since" in err
 
 
 @pytest.mark.slow

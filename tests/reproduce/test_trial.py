@@ -12,7 +12,7 @@ from pencil.config import from_document, merge
 from pencil.errors import PencilError
 from pencil.recipes import resolve
 from pencil.reproduce.lengths import share_out
-from pencil.reproduce.record import is_recorded, read_records
+from pencil.reproduce.record import is_recorded, read_records, version_of_run
 from pencil.reproduce.study import FACTS, STUDIES
 from pencil.reproduce.trial import Trial, Wanted, plan_trials
 
@@ -167,3 +167,11 @@ def test_a_record_of_another_version_of_the_recipe_does_not_hold(
     assert recorded(None), "the second did not say it yet"
     monkeypatch.setitem(recipes.VERSIONS, "auto", 3)
     assert not recorded(None) and not recorded(2) and recorded(3)
+
+
+def test_a_run_of_several_versions_is_one_of_the_earliest() -> None:
+    assert version_of_run("auto", {"environment": {"recipe_version": 4}}) == 4
+    earlier = [{"recipe_version": 3, "until_epoch": 5}, {"recipe_version": 4, "until_epoch": 9}]
+    assert version_of_run("auto", {"environment": {"recipe_version": 4, "earlier": earlier}}) == 3
+    assert version_of_run("auto", {"environment": {}}) == 2, "those that do not say it"
+    assert version_of_run("paper/cifar100", {"environment": {}}) == 1

@@ -12,6 +12,7 @@ from safetensors.numpy import load_file
 from sklearn.datasets import load_digits
 
 import pencil
+from pencil import recipes
 from pencil.config import from_document, merge, read_toml
 from pencil.errors import PencilError
 from pencil.results.read import read_run
@@ -154,6 +155,7 @@ def test_a_run_that_goes_on_with_something_else_says_what_it_was_trained_with(
     assert made["commit"] == "third"
     assert [(each["commit"], each["until_epoch"]) for each in made["earlier"]] == [("first", 2), ("second", 3)]
     assert made["earlier"][0]["torch"] == torch.__version__
+    assert made["recipe_version"] == recipes.version("auto")
 
 
 def test_a_finished_run_resumes_to_itself(finished: Any) -> None:

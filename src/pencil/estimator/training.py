@@ -54,7 +54,8 @@ def train(dataset: Dataset, asked: Document, epochs: int | Sequence[int] | None,
             progress.note(line)
         engine.train(progress)
         table, believed = label_rows(engine, prepared, progress.history)
-        summary = summarise(engine, prepared, Sittings.of(machine).environment, progress.history, table)
+        made_with = Sittings.of(machine, prepared.settings.recipe).environment
+        summary = summarise(engine, prepared, made_with, progress.history, table)
         pred_probs = mean_predictions(engine, prepared.dataset, table["id"].to_pylist())
     whole = believed.shares
     if believed.classes.shape[1]:

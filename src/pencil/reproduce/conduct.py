@@ -5,12 +5,13 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from pencil import data
+from pencil import data, recipes
 from pencil.config import DataSettings, from_document, read_toml, to_document
 from pencil.errors import PencilError
 from pencil.reproduce.figures import needs_series
-from pencil.reproduce.record import is_recorded, write_record
+from pencil.reproduce.record import is_recorded, version_of_run, write_record
 from pencil.reproduce.trial import Trial
+from pencil.results.read import read_run
 from pencil.run.plan import differing
 from pencil.run.queue import Outcome, run_jobs, state_of
 
@@ -61,7 +62,7 @@ class _Collector:
 
 
 def _refuse_other_run(trial: Trial, out: Path) -> None:
-    """A run of other settings in the same place must not pass for this trial."""
+    """A run of other settings, or of a recipe that has changed since, must not pass for this trial."""
     config = trial.folder(out) / "config.toml"
     if config.is_file():
         saved, wanted = from_document(read_toml(config)), trial.settings
@@ -73,6 +74,13 @@ def _refuse_other_run(trial: Trial, out: Path) -> None:
                 f"the run in {trial.folder(out)} was started with other settings ({', '.join(other)}); give another "
                 f"folder with --out."
             )
+        if state_of(trial.folder(out)) == "finished":
+            made_with = version_of_run(wanted.recipe, read_run(trial.folder(out)).result)
+            if made_with != recipes.version(wanted.recipe):
+                raise PencilError(
+                    f"the run in {trial.folder(out)} was made with version {made_with} of the recipe {wanted.recipe}, "
+                    f"which has changed since; give another folder with --out, or remove that one."
+                )
 
 
 def _read_data(trial: Trial, *, download: bool) -> None:

@@ -28,7 +28,8 @@ SHOWN = ("data.source", "data.root", "data.noise", "data.labels", "method", "rec
 def write_record(trial: Trial, out: Path, reference: Path, *, series: bool, at_once: int) -> Path:
     """Write the record of a finished run; with its curves over the epochs where a figure needs them."""
     run = read_run(trial.folder(out))
-    record = {**run.result, **_description(trial, read_toml(run.folder.config), run.history), "at_once": at_once}
+    described = _description(trial, run.result, read_toml(run.folder.config), run.history)
+    record = {**run.result, **described, "at_once": at_once}
     if series:
         record["series"] = {key: [_rounded(epoch.get(key)) for epoch in run.history] for key in SERIES}
     path = trial.record(reference)
@@ -37,7 +38,9 @@ def write_record(trial: Trial, out: Path, reference: Path, *, series: bool, at_o
     return path
 
 
-def _description(trial: Trial, config: Mapping[str, Any], history: Sequence[Mapping[str, Any]]) -> Record:
+def _description(
+    trial: Trial, result: Mapping[str, Any], config: Mapping[str, Any], history: Sequence[Mapping[str, Any]]
+) -> Record:
     """What the record says beyond result.json; lengths and names are those that the run itself resolved."""
     # The folder of a user's own method means nothing on another machine: its file's name is kept.
     phases = {name: sum(epoch["phase"] == name for epoch in history) for name in config["phases"]}
@@ -50,7 +53,7 @@ def _description(trial: Trial, config: Mapping[str, Any], history: Sequence[Mapp
         "extra_information": bool(trial.system.starred or methods.kind(trial.system.method).extra_information),
         "noise": trial.cell.noise,
         "recipe": str(config["recipe"]),
-        "recipe_version": recipes.version(str(config["recipe"])),
+        "recipe_version": version_of_run(str(config["recipe"]), result),
         "backbone": str(config["backbone"]),
         "options": dict(config.get("options", {})),
         "teaching": dict(config.get("teaching", {})),
@@ -59,6 +62,12 @@ def _description(trial: Trial, config: Mapping[str, Any], history: Sequence[Mapp
         "seconds_compiled": seconds_compiled(history),
         "command": command(trial),
     }
+
+
+def version_of_run(recipe: str, result: Mapping[str, Any]) -> int:
+    """Return the version of its recipe that a finished run was made with; of several, the earliest."""
+    sittings = (result["environment"], *result["environment"].get("earlier", ()))
+    return min(int(each.get("recipe_version", SILENT.get(recipe, 1))) for each in sittings)
 
 
 def command(trial: Trial) -> str:

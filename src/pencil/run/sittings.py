@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from pencil import recipes
 from pencil.results.environment import environment
 from pencil.run.build import Machine
 from pencil.runtime import device_name
@@ -20,8 +21,8 @@ class Sittings:
     """Each with the number of epochs that were complete at its end."""
 
     @classmethod
-    def of(cls, machine: Machine) -> "Sittings":
-        """Return a first sitting on this machine."""
+    def of(cls, machine: Machine, recipe: str) -> "Sittings":
+        """Return a first sitting on this machine, with a recipe as it is in this code."""
         return cls(
             environment(
                 {
@@ -29,6 +30,7 @@ class Sittings:
                     "precision": machine.precision.name,
                     "threads": machine.threads,
                     "processes": machine.processes.count,
+                    "recipe_version": recipes.version(recipe),
                 }
             )
         )
