@@ -128,14 +128,13 @@ class Engine:
         phase = self.phases[number]
         if phase.at_most <= phase.epochs:
             return
-        times = self.processes.leader_number(self.state.method.times_as_long(View(self, 0), phase))
+        times, why = self.state.method.times_as_long(View(self, 0), phase)
+        times = self.processes.leader_number(times)
         longer = phase.lasting(min(round(max(times, 1) * phase.epochs), phase.at_most))
         if longer.epochs == phase.epochs:
             return
         self.phases = (*self.phases[:number], longer, *self.phases[number + 1 :])
-        listener.note(
-            f"phase {phase.name} takes {longer.epochs} epochs instead of {phase.epochs}: most labels seem to be wrong."
-        )
+        listener.note(f"phase {phase.name} takes {longer.epochs} epochs instead of {phase.epochs}: {why}.")
         listener.replanned(self.phases)
 
     def _distort_where_it_helps(self, phase: Phase, listener: Listener, *, has_learned: bool) -> None:

@@ -94,9 +94,9 @@ class Method(nn.Module):
     def before_phase(self, view: TrainingView, phase: Phase) -> None:
         """Do what is needed once before a phase: estimate a matrix, refresh a column."""
 
-    def times_as_long(self, view: TrainingView, phase: Phase) -> float:
-        """Return how many times as many epochs a phase needs that is about to begin; `Phase.at_most` bounds them."""
-        return 1.0
+    def times_as_long(self, view: TrainingView, phase: Phase) -> tuple[float, str]:
+        """Return how many times as many epochs a phase needs that is about to begin, and why; `at_most` bounds them."""
+        return 1.0, ""
 
     def before_epoch(self, view: TrainingView, phase: Phase) -> None:
         """Do what is needed before an epoch."""

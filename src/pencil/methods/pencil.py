@@ -125,13 +125,13 @@ class Pencil(Method):
             Phase("tuning", tuning.epochs, tuning.lr, Fixed(), mixed=self.options.mix_tuning),
         )
 
-    def times_as_long(self, view: TrainingView, phase: Phase) -> float:
+    def times_as_long(self, view: TrainingView, phase: Phase) -> tuple[float, str]:
         """Let a network see as many right labels while it corrects them as where half of them are right."""
         held_out = view.held_out()
         if self.transition is None or held_out is None:
-            return 1.0
+            return 1.0, ""
         right = fit_transition(held_out, self._also(view, held_out)).diagonal().mean()
-        return float(HALF / right.clamp(min=1e-6))
+        return float(HALF / right.clamp(min=1e-6)), "most labels seem to be wrong"
 
     def before_epoch(self, view: TrainingView, phase: Phase) -> None:
         if self.transition is None or self.temperature is None or phase.name != "labels":

@@ -56,8 +56,9 @@ def recipe(
     epochs: Epochs = EPOCHS,
     distorted_epochs: Epochs = DISTORTED_EPOCHS,
     rate: float = RATE,
+    patient: bool = True,
 ) -> dict[str, Any]:
-    """Return the default settings for a method on data of this size."""
+    """Return the default settings for a method on data of this size; unless patient, phases have fixed lengths."""
     distorts = _may_distort(facts)
     epochs = _epochs(facts, distorted_epochs if distorts else epochs)
     settings: dict[str, Any] = {
@@ -75,12 +76,9 @@ def recipe(
         "teaching": TEACHING | ({"distortion": DISTORTION} if distorts else {}),
         "phases": {
             # Label learning begins with the best of these epochs.
-            "backbone": {"epochs": epochs[0], "lr": f"{rate:g}", "patience": PATIENCE},
-            "labels": {
-                "epochs": epochs[1],
-                "at_most": round(LONGER * epochs[1]),
-                "lr": f"{rate:g} ~> {low:g}" if low < rate else f"{rate:g}",
-            },
+            "backbone": {"epochs": epochs[0], "lr": f"{rate:g}"} | ({"patience": PATIENCE} if patient else {}),
+            "labels": {"epochs": epochs[1], "lr": f"{rate:g} ~> {low:g}" if low < rate else f"{rate:g}"}
+            | ({"at_most": round(LONGER * epochs[1])} if patient else {}),
             "tuning": {"epochs": epochs[2], "lr": f"{low:g} ~> 0"},
         },
         "options": {

@@ -26,10 +26,7 @@ def recipe(method: str, facts: Facts) -> dict[str, Any]:
     large = facts.num_examples >= 40 * LARGEST_BATCH
     rate = auto.RATE * LARGEST_BATCH / auto.batch_size(facts.num_examples) if large else auto.RATE
     epochs = FEW_EPOCHS if facts.num_examples < FEW else EPOCHS
-    settings = auto.recipe(method, facts, epochs=epochs, distorted_epochs=DISTORTED_EPOCHS, rate=rate)
-    for phase in settings["phases"].values():
-        phase.pop("patience", None)
-        phase.pop("at_most", None)
+    settings = auto.recipe(method, facts, epochs=epochs, distorted_epochs=DISTORTED_EPOCHS, rate=rate, patient=False)
     if large:
         settings["optimizer"] |= {"batch_size": LARGEST_BATCH, "nesterov": True}
     if facts.accelerated and facts.kind == "images" and all(side in SIDES for side in facts.shape[1:]):
