@@ -58,9 +58,9 @@ def test_what_became_slow_is_left_and_what_always_was_is_not() -> None:
 
 
 def test_the_longer_it_took_the_more_epochs_are_compared() -> None:
-    """A hundred epochs of slow learning are not ended by eight that learned nothing."""
-    losses = [*(2.3 - 0.0005 * np.arange(100)), *([2.25] * 8)]
-    assert left_after(losses, 8) == 0 and left_after([*losses, *([2.25] * 60)], 8) > 108
+    """A hundred epochs of slow learning are not ended by sixteen that learned nothing."""
+    losses = [*(2.3 - 0.0005 * np.arange(100)), *([2.25] * 16)]
+    assert left_after(losses, 8) == 0 and left_after([*losses, *([2.25] * 52)], 8) > 116
 
 
 def test_a_phase_has_had_time_enough_where_it_still_learns() -> None:

@@ -67,7 +67,7 @@ def _description(
 def version_of_run(recipe: str, result: Mapping[str, Any]) -> int:
     """Return the version of its recipe that a finished run was made with; of several, the earliest."""
     sittings = (result["environment"], *result["environment"].get("earlier", ()))
-    return min(int(each.get("recipe_version", SILENT.get(recipe, 1))) for each in sittings)
+    return min(version_of({"recipe": recipe, **each}) for each in sittings)
 
 
 def command(trial: Trial) -> str:
@@ -108,8 +108,8 @@ def holds(record: Record) -> bool:
     return version_of(record) == recipes.version(record.get("recipe", ""))
 
 
-def version_of(record: Record) -> int:
-    """Return the version of the recipe that a record was made with."""
+def version_of(record: Mapping[str, Any]) -> int:
+    """Return the version of its recipe that a record says, or that those had which did not say it yet."""
     return int(record.get("recipe_version", SILENT.get(record.get("recipe", ""), 1)))
 
 
