@@ -170,8 +170,8 @@ def test_mixed_examples_learn_mixed_labels() -> None:
 def test_an_anchor_holds_as_far_as_its_label_is_likely_right() -> None:
     method = pencil(classification="classic", entropy_weight=0.0, anchor=2.0, by_clean_probability=True).double()
     noise = 0.6 * np.eye(C) + 0.4 / C
-    method.transition.copy_(torch.from_numpy(noise))
-    method.temperature.fill_(2.0)
+    method.noise.transition.copy_(torch.from_numpy(noise))
+    method.noise.temperature.fill_(2.0)
     made = taught("labels")
     of_logits, of_labels = gradients(method, made)
     f = softmax(made.teacher_logits.numpy() / 2)
@@ -187,7 +187,7 @@ def test_an_anchor_holds_as_far_as_its_label_is_likely_right() -> None:
     locked = replace(made, trusted=torch.ones(B, dtype=torch.bool))
     np.testing.assert_allclose(gradients(method, locked)[0], F - D)
     # A teacher that deserves to be surer is believed as it is: weights that grow with an opinion would make it grow.
-    method.temperature.fill_(0.5)
+    method.noise.temperature.fill_(0.5)
     plain, sure = (softmax(made.teacher_logits.numpy() / t) for t in (1, 0.5))
     right = (GIVEN * plain * np.diag(noise) / (plain @ noise)).sum(-1, keepdims=True)
     likely = np.sqrt(np.minimum(right / np.diag(noise).mean(), 1))
@@ -209,10 +209,10 @@ def test_a_label_that_was_not_learned_moves_where_another_class_is_believed_more
     assert torch.allclose(method.unlearned(logits, given), torch.from_numpy(F)), "nothing is known of the noise yet"
     assert torch.allclose(pencil().unlearned(logits, given), torch.from_numpy(F))
     for right in (0.4, 0.7, 0.999):
-        method.transition.copy_(torch.eye(C) * right + (1 - torch.eye(C)) * (1 - right) / (C - 1))
-        method.temperature.fill_(0.5)
+        method.noise.transition.copy_(torch.eye(C) * right + (1 - torch.eye(C)) * (1 - right) / (C - 1))
+        method.noise.temperature.fill_(0.5)
         f = softmax(Z / 0.5)
-        likely = f @ method.transition.numpy()
+        likely = f @ method.noise.transition.numpy()
         p = (GIVEN * f * right / likely).sum(-1)
         margin = np.where(GIVEN == 1, -1, f).max(-1) - (GIVEN * f).sum(-1)
         found = method.unlearned(logits, given)

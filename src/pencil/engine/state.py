@@ -189,7 +189,7 @@ class State:
 
     def restore(self, arrays: Mapping[str, NDArray[np.generic]]) -> None:
         """Take over a checkpoint, in place."""
-        saved = {k: torch.from_numpy(np.array(v)) for k, v in arrays.items()}
+        saved = {self._named_now(k): torch.from_numpy(np.array(v)) for k, v in arrays.items()}
         self.table.load({k.removeprefix("table."): v for k, v in saved.items() if k.startswith("table.")})
         for name in ("given", "clean"):
             label_N = self.table.columns.get(name)
@@ -210,3 +210,8 @@ class State:
         torch.set_rng_state(saved["random.cpu"])
         if self.device.type == "cuda" and "random.cuda" in saved:
             torch.cuda.set_rng_state(saved["random.cuda"], self.device)
+
+    def _named_now(self, name: str) -> str:
+        """Return what a tensor of a checkpoint is called now."""
+        place, found, own = name.partition("method.")
+        return f"{place}{found}{self.method.renamed.get(own, own)}" if place in ("", "guard.good.") else name

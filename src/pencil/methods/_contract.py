@@ -67,6 +67,9 @@ class Method(nn.Module):
     mixes: ClassVar[bool] = False
     """Whether the loss mixes labels as inputs are mixed (`Batch.partner_share`)."""
 
+    renamed: ClassVar[Mapping[str, str]] = {}
+    """Parameters and buffers that checkpoints of before have under other names: the name then, the name now."""
+
     def __init__(self, options: Mapping[str, Any], num_classes: int) -> None:
         super().__init__()
         self.options = build_record(self.Options, options, "options.")

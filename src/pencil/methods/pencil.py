@@ -8,18 +8,10 @@ import torch
 from torch import Tensor
 
 from pencil import losses
-from pencil.chance import MANY
 from pencil.config import PhaseSettings, Schedule
 from pencil.errors import PencilError, did_you_mean
 from pencil.methods._contract import Method, TrainingView
-from pencil.methods._noise_model import (
-    Seen,
-    clean_probability,
-    fit_bias,
-    fit_shares,
-    fit_temperature,
-    fit_transition,
-)
+from pencil.methods._noise_model import NoiseModel, share_right
 from pencil.table import Fixed, GradientStep
 from pencil.table.initial import scale_for_classes
 from pencil.table.rules import log_distribution
@@ -74,6 +66,9 @@ class Pencil(Method):
     phase_names: ClassVar[tuple[str, ...]] = ("backbone", "labels", "tuning")
     mixes: ClassVar[bool] = True
     phase_schedules: ClassVar[Mapping[str, tuple[str, ...]]] = {"labels": ("label_lr", "label_step")}
+    renamed: ClassVar[Mapping[str, str]] = {
+        name: f"noise.{name}" for name in ("transition", "temperature", "shares", "bias")
+    }
 
     def __init__(self, options: Mapping[str, Any], num_classes: int) -> None:
         super().__init__(options, num_classes)
@@ -89,20 +84,9 @@ class Pencil(Method):
         self.label_step = _label_step(o, num_classes)
         self.loss_scale = 1 / num_classes if o.divide_by_classes else 1.0
         self.keeps_best = "loss" if o.from_best else ""
-        asked = o.by_clean_probability
-        shared = o.by_class_shares
-        if shared and not asked:
+        if o.by_class_shares and not o.by_clean_probability:
             raise PencilError("options.by_class_shares needs options.by_clean_probability, which estimates the noise.")
-        # Until something is known of the noise, a label says no more than the network has already learned from it.
-        uninformed = torch.full((num_classes, num_classes), 1 / num_classes)
-        self.register_buffer("transition", uninformed if asked else None)
-        self.register_buffer("temperature", torch.ones(()) if asked else None)
-        self.register_buffer("shares", torch.full((num_classes,), 1 / num_classes) if shared else None)
-        self.register_buffer("bias", torch.zeros(num_classes) if shared else None)
-        self.transition: Tensor | None
-        self.temperature: Tensor | None
-        self.shares: Tensor | None
-        self.bias: Tensor | None
+        self.noise = NoiseModel(num_classes, by_class_shares=o.by_class_shares) if o.by_clean_probability else None
 
     @property
     def label_scale(self) -> float:
@@ -127,37 +111,12 @@ class Pencil(Method):
 
     def times_as_long(self, view: TrainingView, phase: Phase) -> tuple[float, str]:
         """Let a network see as many right labels while it corrects them as where half of them are right."""
-        held_out = view.held_out()
-        if self.transition is None or held_out is None:
-            return 1.0, ""
-        right = fit_transition(held_out, self._also(view, held_out)).diagonal().mean()
-        return float(HALF / right.clamp(min=1e-6)), "most labels seem to be wrong"
+        right = None if self.noise is None else share_right(view)
+        return (1.0, "") if right is None else (HALF / max(right, 1e-6), "most labels seem to be wrong")
 
     def before_epoch(self, view: TrainingView, phase: Phase) -> None:
-        if self.transition is None or self.temperature is None or phase.name != "labels":
-            return
-        held_out, given_N = view.held_out(), view.columns["given"]
-        if held_out is None:
-            return
-        trained_on = self._also(view, held_out)
-        few = trained_on is not None
-        # A network that learns its own opinions would take its mistakes for noise: the first look counts, where
-        # labels enough are held out for one, and elsewhere the mean of all looks so far.
-        # Going back may have made it forget them.
-        look = 1.0 if self._knows_nothing() else 1 / (view.phase_epoch + 1) if few else 0.0
-        if look:
-            self.transition.lerp_(fit_transition(held_out, trained_on).to(self.transition), look)
-        self.temperature.copy_(fit_temperature(held_out, self.transition))
-        if self.shares is not None and self.bias is not None:
-            if look:
-                given_C = torch.bincount(given_N[given_N >= 0], minlength=self.num_classes)
-                found_C = fit_shares(held_out, trained_on, self.temperature, given_C)
-                self.shares.lerp_(found_C.to(self.shares), look)
-            self.bias.copy_(fit_bias(held_out, trained_on, self.temperature, self.shares))
-
-    def _also(self, view: TrainingView, held_out: Seen) -> Seen | None:
-        """Return what else tells of the noise where few labels are held out: those that are trained on."""
-        return (view.predict().log(), view.columns["given"]) if len(held_out[1]) < MANY else None
+        if self.noise is not None and phase.name == "labels":
+            self.noise.look(view)
 
     def loss(self, batch: Batch) -> Terms:
         """The loss of each phase, times c: KL + a·L_o + β·H; the network's share is divided by c again."""
@@ -168,7 +127,7 @@ class Pencil(Method):
         parts = {}
         # Fine-tuning has no other loss to live on.
         if batch.phase == "tuning" or self.options.classification != "none":
-            parts["classification"] = self._classification(batch, clean_B)
+            parts["classification"] = self._classification(batch)
         if batch.phase == "labels":
             pull = self.compatibility(batch.label_logits, batch.given)
             parts["compatibility"] = self.anchor * batch.anchor * pull * (1 if clean_B is None else clean_B)
@@ -182,26 +141,27 @@ class Pencil(Method):
 
         (f + P·ŷ)/(1 + P) is where the paper's compatibility loss, as printed, comes to rest with a = P.
         """
-        if self.transition is None or self.temperature is None or self._knows_nothing():
+        if self.noise is None or self.noise.knows_nothing:
             return logits_BC.softmax(-1)
-        belief_BC = self._as_sure_as_it_deserves(logits_BC)
-        right_B1 = clean_probability(belief_BC, given_BC, self.transition).unsqueeze(-1)
+        belief_BC = self.noise.believed(logits_BC)
+        right_B1 = self.noise.clean(belief_BC, given_BC).unsqueeze(-1)
         return (belief_BC.softmax(-1) + right_B1 * given_BC) / (1 + right_B1)
 
     def last_word(self, label_BC: Tensor, prediction_BC: Tensor) -> Tensor:
         return (label_BC + prediction_BC) / 2 if self.options.settle else label_BC
 
-    def _classification(self, batch: Batch, clean_B: Tensor | None) -> Tensor:
+    def _classification(self, batch: Batch) -> Tensor:
         """Without a teacher one loss moves network and labels; with one this is the network's alone."""
         if batch.teacher_logits is None and batch.partner_share is None:
             cost_B: Tensor = self.classification(batch.logits, batch.label_logits)
             return cost_B
         label_BC = batch.label_logits.detach().softmax(-1)
         believed_B = torch.ones_like(label_BC[:, 0])
-        if clean_B is not None and batch.teacher_logits is not None:
+        if self.noise is not None and batch.teacher_logits is not None:
             # A label counts less where it is less likely right than labels are on the whole, until the teacher has
             # come to share it.
-            believed_B = torch.maximum(self._weight(batch), (label_BC * batch.teacher_logits.softmax(-1)).sum(-1))
+            weight_B = self.noise.weight(batch.teacher_logits, batch.given, batch.trusted)
+            believed_B = torch.maximum(weight_B, (label_BC * batch.teacher_logits.softmax(-1)).sum(-1))
         weight_B = losses.mix(believed_B, batch.partner_share)
         target_BC = losses.mix(believed_B.unsqueeze(-1) * label_BC, batch.partner_share)
         target_BC = target_BC / weight_B.clamp(min=1e-6).unsqueeze(-1)
@@ -210,35 +170,11 @@ class Pencil(Method):
 
     def _weigh(self, batch: Batch) -> tuple[Batch, Tensor | None]:
         """Return the batch with the teacher's outputs as sure as they deserve, and P(the given label is right)."""
-        if self.transition is None or self.temperature is None or batch.teacher_logits is None:
+        if self.noise is None or batch.teacher_logits is None:
             return batch, None
-        teacher_BC = self._as_sure_as_it_deserves(batch.teacher_logits)
-        return replace(batch, teacher_logits=teacher_BC), self._clean(batch, teacher_BC)
-
-    def _as_sure_as_it_deserves(self, logits_BC: Tensor) -> Tensor:
-        assert self.temperature is not None
-        tempered_BC = logits_BC / self.temperature
-        return tempered_BC if self.bias is None else tempered_BC + self.bias
-
-    def _knows_nothing(self) -> bool:
-        assert self.transition is not None
-        return bool((self.transition == self.transition[0, 0]).all())
-
-    def _clean(self, batch: Batch, teacher_BC: Tensor) -> Tensor:
-        assert self.transition is not None
-        clean_B = clean_probability(teacher_BC, batch.given, self.transition)
-        return clean_B if batch.trusted is None else clean_B.masked_fill(batch.trusted, 1)
-
-    def _weight(self, batch: Batch) -> Tensor:
-        """Return how far each given label counts, by its probability against that of labels on the whole.
-
-        A network whose examples weigh f_ŷ settles where f ∝ f·p, p being the shares of the labels: any opinion, once
-        it has it, grows. With the root it settles at f ∝ p², sharper than p, wherever it began; so the root, and of a
-        teacher that is nowhere made surer than it is.
-        """
-        assert self.transition is not None and self.temperature is not None and batch.teacher_logits is not None
-        clean_B = self._clean(batch, batch.teacher_logits * self.temperature.clamp(max=1))
-        return (clean_B / self.transition.diagonal().mean()).clamp(max=1).sqrt()
+        teacher_BC = self.noise.believed(batch.teacher_logits)
+        clean_B = self.noise.clean(teacher_BC, batch.given, batch.trusted)
+        return replace(batch, teacher_logits=teacher_BC), clean_B
 
 
 METHOD = Pencil

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from pencil.config import PhaseSettings
 from pencil.errors import PencilError
-from pencil.methods._noise_model import (
+from pencil.methods._noise_fit import (
     SURE_SHARES,
     SUREST_SHARES,
     Seen,
@@ -221,10 +221,10 @@ def test_a_network_that_got_worse_makes_the_noise_seem_greater_only_where_few_la
     confused = torch.rand(examples, generator=torch.Generator().manual_seed(0)) < 0.3
     worse = torch.where(confused[:, None], logits.roll(1, dims=1), logits)
     method.before_epoch(_View((logits, given), 0), labels)
-    found = method.transition.clone()
+    found = method.noise.transition.clone()
     method.before_epoch(_View((worse, given), 1), labels)
-    assert torch.equal(method.transition, found) == (examples == N)
-    assert float(method.temperature) > 1, "it is believed less"
+    assert torch.equal(method.noise.transition, found) == (examples == N)
+    assert float(method.noise.temperature) > 1, "it is believed less"
 
 
 @pytest.mark.parametrize("examples", [N, 300])
@@ -249,7 +249,7 @@ def test_what_the_guard_took_back_is_estimated_again(examples: int) -> None:
     seen = tuple(values[:examples] for values in made(SYMMETRIC, doubt=0.3)[:2])
     before = {name: value.clone() for name, value in method.state_dict().items()}
     method.before_epoch(_View(seen, 0), labels)
-    found = method.transition.clone()
+    found = method.noise.transition.clone()
     method.load_state_dict(before)
     method.before_epoch(_View(seen, 1), labels)
-    assert torch.equal(method.transition, found)
+    assert torch.equal(method.noise.transition, found)
