@@ -159,6 +159,25 @@ def test_an_unknown_table_is_refused(pencil: Command) -> None:
     assert code == 2 and "Did you mean" in err
 
 
+def test_results_are_asked_for_alone(pencil: Command, place: Path) -> None:
+    code, _, err = pencil("reproduce", "table3", "results")
+    assert code == 2 and "give results alone" in err
+    assert list(place.iterdir()) == []
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("warm_runs")
+def test_several_tables_share_one_queue(pencil: Command, place: Path) -> None:
+    asked = ("table3/cross_entropy/symmetric-50", "table4/cross_entropy/asymmetric-30")
+    code, out, err = pencil(
+        "reproduce", *asked, "--dataset", "digits", *TINY, "--epochs", 1, "--parallel", 2, "--out", "out"
+    )
+    assert code == 0, err
+    assert "2 of 2 trials to run" in err
+    assert (place / "out/table3.md").read_text() in out and (place / "out/table4.md").read_text() in out
+    assert [record["at_once"] for record in _records(place / "out/reference").values()] == [2, 2]
+
+
 def test_results_are_written_from_records_alone(pencil: Command, place: Path) -> None:
     code, out, _ = pencil("reproduce", "results", "--reference", "none", "--page", "page.md")
     assert (code, out) == (0, "page.md\n")

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from pencil.reproduce.choice import choose
 from pencil.reproduce.estimate import describe, duration, last_benchmark
 from pencil.reproduce.study import STUDIES
 from pencil.reproduce.trial import Wanted, plan_trials
@@ -40,6 +41,17 @@ def test_several_at_a_time_are_told_where_they_were_measured(tmp_path: Path) -> 
     assert "4 at a time: about 12 min, from 80,000 of 4 together" in describe(trials, trials, tmp_path, 4)
     _bench(tmp_path, "b", images_per_second=40_000, backbone="preact_resnet32")
     assert "gain was not measured" in describe(trials, trials, tmp_path, 4)
+
+
+def test_each_network_is_told_by_its_own_benchmark(tmp_path: Path) -> None:
+    _bench(tmp_path, "b", images_per_second=40_000, backbone="preact_resnet32")
+    _bench(tmp_path, "c", images_per_second=20_000, backbone="resnet34")
+    named = ("table3/pencil/symmetric-50", "table2/pencil/symmetric-40")
+    trials = choose(named, trials=1, wanted=Wanted())
+    text = describe(trials, trials, tmp_path, 1)
+    # 320 · 45,000 images each
+    assert "About 6 min one after another, from 40,000 images/s of preact_resnet32" in text
+    assert "About 12 min one after another, from 20,000 images/s of resnet34" in text
 
 
 def test_without_a_benchmark_no_time_is_told(tmp_path: Path) -> None:

@@ -8,10 +8,9 @@ import typer
 
 from pencil.cli.failure import guarded
 from pencil.config import merge, override
-from pencil.errors import PencilError, did_you_mean
+from pencil.errors import PencilError
 
 if TYPE_CHECKING:
-    from pencil.reproduce.study import Study
     from pencil.reproduce.trial import Trial
 
 Argument, Option = typer.Argument, typer.Option
@@ -22,7 +21,11 @@ RESULTS = "results"
 @guarded
 def reproduce(
     what: Annotated[
-        str, Argument(help="table2 … table6, figure2, figure3, clean, ablation, default, fast, switches, or results.")
+        list[str],
+        Argument(
+            help="table2 … table6, figure2, figure3, clean, ablation, default, fast, switches, or one row or cell "
+            "(table3/pencil/symmetric-50); several share one queue. Or: results."
+        ),
     ],
     cells: Annotated[
         list[str] | None,
@@ -64,38 +67,32 @@ def reproduce(
 
     \b
       pencil reproduce table3 --root data --cells symmetric-50 --trials 3
+      pencil reproduce table4 table3/pencil --root data --parallel 4
       pencil reproduce table3 --dataset digits --quick
       pencil reproduce results
 
-    The second goes the whole path on a CPU, in minutes; the last writes docs/results.md from the records.
+    The third goes the whole path on a CPU, in minutes; the last writes docs/results.md from the records.
     Each finished run leaves a small record; what has one is never run again, and a stopped run goes on.
     """
-    from pencil.reproduce.figures import FIGURES
-    from pencil.reproduce.study import STUDIES
-    from pencil.reproduce.trial import Wanted, plan_trials
+    from pencil.reproduce.choice import choose
+    from pencil.reproduce.trial import Wanted
 
-    if what == RESULTS:
+    if RESULTS in what:
+        if len(what) > 1:
+            raise PencilError("results are written from records, nothing is run for them; give results alone.")
         _write_results(page, reference or Path("reference"))
         return
-    if what not in STUDIES and what not in FIGURES:
-        raise PencilError(f'there is no table or figure "{what}".{did_you_mean(what, [*STUDIES, *FIGURES, RESULTS])}')
-    chosen_cells, chosen_methods = _names(cells), _names(methods)
-    if what in FIGURES:
-        figure = FIGURES[what]
-        study, chosen_cells, chosen_methods = STUDIES[figure.study], [figure.cell], [figure.system]
-    else:
-        study = STUDIES[what]
     at_once = parallel or ((os.cpu_count() or 1) if quick else 1)
     asked, places = _settings(assign or [], root, weights, quick=quick, parallel=at_once)
     wanted = Wanted(
         dataset=dataset, quick=quick, epochs=epochs, backbone=backbone, settings=asked, places=places
     )  # fmt: skip
-    planned = plan_trials(study, cells=chosen_cells, systems=chosen_methods, trials=trials, wanted=wanted)
+    planned = choose(what, cells=_names(cells), systems=_names(methods), trials=trials, wanted=wanted)
     kept = reference or (out / "reference" if wanted.differs else Path("reference"))
     if dry_run:
         _describe(planned, kept, at_once, force=force)
         return
-    _run(study, planned, out, kept, parallel=at_once, force=force, download=download)
+    _run(planned, out, kept, parallel=at_once, force=force, download=download)
 
 
 def _names(given: list[str] | None) -> list[str]:
@@ -129,9 +126,7 @@ def _describe(planned: "list[Trial]", reference: Path, parallel: int, *, force: 
     typer.echo(describe(planned, waiting, benchmarks, parallel), nl=False)
 
 
-def _run(
-    study: "Study", planned: "list[Trial]", out: Path, reference: Path, *, parallel: int, force: bool, download: bool
-) -> None:
+def _run(planned: "list[Trial]", out: Path, reference: Path, *, parallel: int, force: bool, download: bool) -> None:
     from pencil.reproduce.conduct import conduct, pending
     from pencil.reproduce.output import write_study
     from pencil.reproduce.record import read_records
@@ -141,9 +136,10 @@ def _run(
         f"{len(waiting)} of {len(planned)} trials to run; {len(planned) - len(waiting)} have a record in {reference}."
     )
     outcomes = conduct(waiting, out=out, reference=reference, parallel=parallel, download=download, tell=_tell)
-    files = write_study(study, read_records(reference, study.name), out)
-    typer.echo(files[0].read_text(encoding="utf-8"))
-    _tell(f"written: {', '.join(str(file) for file in files)}")
+    for study in {trial.study.name: trial.study for trial in planned}.values():
+        files = write_study(study, read_records(reference, study.name), out)
+        typer.echo(files[0].read_text(encoding="utf-8"))
+        _tell(f"written: {', '.join(str(file) for file in files)}")
     if any(outcome.state in ("failed", "stopped") for outcome in outcomes):
         raise typer.Exit(1)
 

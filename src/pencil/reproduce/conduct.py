@@ -4,6 +4,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from pencil import data, recipes
 from pencil.config import DataSettings, from_document, read_toml, to_document
@@ -31,8 +32,9 @@ def conduct(
         _refuse_other_run(trial, out)
     if all(state_of(trial.folder(out)) == "finished" for trial in trials):
         download = False
-    elif trials:
-        _read_data(trials[0], download=download)
+    else:
+        for settings in {repr(found): found for found in map(_where, trials)}.values():
+            data.read(DataSettings(**settings), download=download)
     collector = _Collector(trials, out, reference, at_once=min(parallel, len(trials)))
 
     def noted(line: str) -> None:
@@ -83,12 +85,10 @@ def _refuse_other_run(trial: Trial, out: Path) -> None:
                 )
 
 
-def _read_data(trial: Trial, *, download: bool) -> None:
-    """Fetch and decode the data once, before several runs would do so at the same time."""
-    settings = {
-        name: trial.document["data"][name] for name in ("source", "root", "options") if name in trial.document["data"]
-    }
-    data.read(DataSettings(**settings), download=download)
+def _where(trial: Trial) -> dict[str, Any]:
+    """Return which data are to be fetched and decoded, once, before several runs would do so at the same time."""
+    asked = trial.document["data"]
+    return {name: asked[name] for name in ("source", "root", "options") if name in asked}
 
 
 def threads_for(parallel: int) -> int:

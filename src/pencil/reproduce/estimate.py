@@ -63,15 +63,20 @@ def _read(path: Path) -> Benchmark | None:
 
 def describe(trials: Sequence[Trial], waiting: Sequence[Trial], reference: Path, parallel: int) -> str:
     """Return the list of trials, with epochs and the time they would take by the benchmarks of `reference`."""
-    backbone = str(trials[0].asked.get("backbone", ""))
-    benchmark = last_benchmark(reference, backbone)
-    rows = tuple(_row(trial, trial not in waiting, benchmark) for trial in trials)
+    benchmarks = {backbone: last_benchmark(reference, backbone) for backbone in map(_backbone, trials)}
+    rows = tuple(_row(trial, trial not in waiting, benchmarks[_backbone(trial)]) for trial in trials)
     parts: list[Part] = [Grid(("trial", "dataset", "recipe", "phases", "epochs", "estimated time"), rows)]
     parts.append(
         f"{len(waiting)} of {len(trials)} trials to run, {sum(trial.epochs for trial in waiting)} epochs in all."
     )
-    parts.append(_time(waiting, benchmark, parallel) if benchmark else _no_time(reference, backbone))
+    for backbone, benchmark in benchmarks.items():
+        its_own = [trial for trial in waiting if _backbone(trial) == backbone]
+        parts.append(_time(its_own, benchmark, parallel) if benchmark else _no_time(reference, backbone))
     return markdown(parts, Path())
+
+
+def _backbone(trial: Trial) -> str:
+    return str(trial.asked.get("backbone", ""))
 
 
 def _no_time(reference: Path, backbone: str) -> str:
