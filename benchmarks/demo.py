@@ -13,6 +13,8 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
+from generated import Generated
+
 from pencil.cli.demo import METHODS, NOISE
 from pencil.config import read_toml
 from pencil.figures.curves import draw_curves
@@ -21,7 +23,7 @@ from pencil.results.read import read_run
 
 ROOT = Path(__file__).parents[1]
 RECORDS = ROOT / "reference" / "demo"
-START, END = "<!-- demo: generated from reference/demo by benchmarks/demo.py -->", "<!-- /demo -->"
+PART = Generated("demo", "reference/demo by benchmarks/demo.py")
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -32,7 +34,7 @@ def main(arguments: Sequence[str]) -> None:
             subprocess.run([sys.executable, "-m", "pencil", "demo", "--seeds", "3", "--out", str(out)], check=True)
             write_records(out)
     readme = ROOT / "README.md"
-    readme.write_text(with_table(readme.read_text(encoding="utf-8"), table(read_records())), encoding="utf-8")
+    readme.write_text(PART.put(readme.read_text(encoding="utf-8"), table(read_records())), encoding="utf-8")
 
 
 def write_records(out: Path) -> None:
@@ -85,12 +87,6 @@ def table(records: list[dict[str, Any]]) -> str:
         f"held-out labels; {device}. Records: [reference/demo](reference/demo)."
     )
     return "\n".join(lines) + f"\n\n{note}\n"
-
-
-def with_table(readme: str, text: str) -> str:
-    """Replace what stands between the README's two marks."""
-    before, rest = readme.split(START)
-    return f"{before}{START}\n{text}{END}{rest.split(END)[1]}"
 
 
 if __name__ == "__main__":

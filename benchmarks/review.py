@@ -22,6 +22,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
+from generated import Generated
 
 from pencil.results.arrays import write_arrays
 from pencil.results.atomic import write_atomic
@@ -34,7 +35,7 @@ ROOT = Path(__file__).parents[1]
 COUNT, SEED = 100_000, 0
 RECORD = ROOT / "reference" / "review" / f"suspects-{COUNT}.json"
 PAGE = ROOT / "docs" / "howto" / "review.md"
-START, END = "<!-- speed: generated from reference/review by benchmarks/review.py -->", "<!-- /speed -->"
+PART = Generated("speed", "reference/review by benchmarks/review.py")
 SHOWN = {
     "first_page_again": "first page again",
     "page": "another page",
@@ -179,12 +180,6 @@ def table(record: dict[str, Any]) -> str:
     return "\n".join(lines) + f"\n\n{note}\n"
 
 
-def with_table(page: str, text: str) -> str:
-    """Replace what stands between the page's two marks."""
-    before, rest = page.split(START)
-    return f"{before}{START}\n{text}{END}{rest.split(END)[1]}"
-
-
 def main(arguments: Sequence[str]) -> None:
     """Measure, unless only the page is asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -201,7 +196,7 @@ def main(arguments: Sequence[str]) -> None:
         asked.record.parent.mkdir(parents=True, exist_ok=True)
         asked.record.write_text(text, encoding="utf-8")
     if asked.record == RECORD:
-        PAGE.write_text(with_table(PAGE.read_text(encoding="utf-8"), table(json.loads(RECORD.read_text()))))
+        PAGE.write_text(PART.put(PAGE.read_text(encoding="utf-8"), table(json.loads(RECORD.read_text()))))
 
 
 if __name__ == "__main__":

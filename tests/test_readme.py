@@ -23,12 +23,19 @@ def _benchmark(name: str) -> ModuleType:
     spec = importlib.util.spec_from_file_location(f"benchmark_{name}", ROOT / "benchmarks" / f"{name}.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(ROOT / "benchmarks"))
+        spec.loader.exec_module(module)
     return module
 
 
 def test_the_table_is_what_the_records_generate(demo: ModuleType) -> None:
-    assert demo.with_table(README, demo.table(demo.read_records())) == README
+    assert demo.PART.put(README, demo.table(demo.read_records())) == README
+
+
+def test_the_defaults_table_is_what_its_records_generate() -> None:
+    default = _benchmark("default")
+    assert default.PART.put(README, default.table(ROOT / "reference")) == README
 
 
 def test_the_demo_reaches_what_it_promises(demo: ModuleType) -> None:

@@ -30,5 +30,5 @@ def test_it_measures_and_writes_a_record(benchmark: ModuleType, tmp_path: Path) 
 def test_the_page_shows_the_record_which_holds_what_was_promised(benchmark: ModuleType) -> None:
     record = json.loads(benchmark.RECORD.read_text(encoding="utf-8"))
     page = PAGE.read_text(encoding="utf-8")
-    assert benchmark.with_table(page, benchmark.table(record)) == page
+    assert benchmark.PART.put(page, benchmark.table(record)) == page
     assert record["suspects"] == 100_000 and record["first_page"] < 1000 and record["decision"]["p95_ms"] < 50
