@@ -1,11 +1,13 @@
 """What tests of several rooms share."""
 
+import atexit
 import contextlib
+import gc
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,11 +15,15 @@ from typing import Any
 import pytest
 import torch
 
-from .warm import WarmProcess, start_warm
+from pencil.report.drawings import Drawings
+
+from .warm import UNDRAWN, WarmProcess, start_warm
 
 # Triton decides at its first import whether kernels are interpreted, so before any test imports it.
 if not torch.cuda.is_available():
     os.environ.setdefault("TRITON_INTERPRET", "1")
+# Else torch compiles a program for every kind of vector that this CPU may know, before it compiles anything else.
+os.environ.setdefault("TORCHINDUCTOR_VEC_ISA_OK", "0")
 # A busy machine makes any single example slow. What needs a GPU needs no hypothesis.
 with contextlib.suppress(ImportError):
     from hypothesis import settings
@@ -28,6 +34,17 @@ with contextlib.suppress(ImportError):
 SOURCE_TREE = Path(__file__).parents[1] / "src"
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """What is imported with the tests stays: it is not looked through, again and again, for what could be freed."""
+    gc.disable()
+    collected = yield
+    gc.freeze()
+    gc.enable()
+    atexit.register(gc.unfreeze)
+    return collected
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Files with slow tests come first, so that the processes end at about the same time."""
     slow = {item.path for item in items if item.get_closest_marker("slow")}
@@ -35,7 +52,23 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture
-def place(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+def drawn() -> None:
+    """Let reports have their figures, where a test is about these."""
+
+
+@pytest.fixture
+def undrawn(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave the figures out of reports, which are otherwise whole: drawing takes longer than a short training."""
+    if "drawn" not in request.fixturenames:
+        monkeypatch.setattr("pencil.report.make.draw", lambda _: Drawings(missing="not drawn"))
+        monkeypatch.setattr("pencil.report.make.draw_pictures", lambda *_: {})
+        monkeypatch.setenv(UNDRAWN, "1")
+
+
+@pytest.fixture
+def place(
+    undrawn: None, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> Path:
     """An empty working folder; decoded images are kept elsewhere."""
     monkeypatch.setenv("PENCIL_CACHE", str(tmp_path_factory.mktemp("cache")))
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(SOURCE_TREE), *sys.path]))

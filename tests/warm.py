@@ -1,5 +1,6 @@
 """Python programs in processes of their own that start at once: forked from one that has loaded the libraries."""
 
+import contextlib
 import multiprocessing
 import os
 import signal
@@ -15,6 +16,8 @@ LIBRARIES = (
     "matplotlib.backends.backend_agg", "matplotlib.backends.backend_svg", "matplotlib.figure", "pandas", "pencil.cli",
     "pencil.report", "pencil.run.fit", "sklearn.datasets", "sklearn.metrics", "torch._dynamo",
 )  # fmt: skip
+UNDRAWN = "PENCIL_TESTS_UNDRAWN"
+"""The variable that leaves the figures out of reports."""
 LAUNCH = ("--nproc-per-node", "2")
 """What torch's launcher is told to start a pair."""
 PROGRAM = """
@@ -62,6 +65,10 @@ for number, stream in streams.items():
 if 0 in streams:
     sys.stdin = open(0)
 started, subprocess.run = subprocess.run, run
+if undrawn in os.environ:
+    from pencil.report import drawings, make
+
+    make.draw, make.draw_pictures = lambda _: drawings.Drawings(missing="not drawn"), lambda *_: {}
 start(arguments)
 """
 
@@ -98,7 +105,7 @@ class WarmProcess:
         self._streams = [stream for _, stream in sorted(streams.items()) if isinstance(stream, str)]
         given = {
             "arguments": list(command[1:]), "place": os.getcwd(), "environment": dict(env or os.environ),
-            "streams": streams, "__name__": "warm",
+            "streams": streams, "undrawn": UNDRAWN, "__name__": "warm",
         }  # fmt: skip
         self._process = context.Process(target=exec, args=(PROGRAM, given), daemon=True)
         self._process.start()
@@ -129,7 +136,8 @@ class WarmProcess:
         return tuple(Path(path).read_text(encoding="utf-8") for path in self._streams)
 
     def send_signal(self, number: int) -> None:
-        os.kill(self.pid, number)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, number)
 
     def kill(self) -> None:
         self.send_signal(signal.SIGKILL)

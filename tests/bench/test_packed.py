@@ -1,14 +1,18 @@
 """Several runs at once, in real processes."""
 
 import re
+import subprocess
 from pathlib import Path
 from statistics import median
+from types import SimpleNamespace
 
 import pytest
 
 from pencil.bench import Report, power, suite
 from pencil.bench.packed import Packed, Worker, numbers_at_once, start_and_pack
 from pencil.errors import PencilError
+
+from ..warm import WarmProcess
 
 SETTINGS = {"backbone": "mlp", "hardware": {"device": "cpu", "threads": 1}, "optimizer": {"batch_size": 16}}
 
@@ -17,6 +21,15 @@ def silent(line: str) -> None:
     pass
 
 
+@pytest.fixture
+def one_cold(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Start the first process as anyone does, and the others with their libraries loaded."""
+    cold = iter([subprocess.Popen])
+    known = SimpleNamespace(PIPE=subprocess.PIPE, Popen=lambda *args, **how: next(cold, WarmProcess)(*args, **how))
+    monkeypatch.setattr("pencil.bench.packed.subprocess", known)
+
+
+@pytest.mark.usefixtures("one_cold")
 def test_processes_are_started_once_and_measured_in_growing_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     answers: list[tuple[int, float]] = []
     lines: list[str] = []

@@ -13,21 +13,24 @@ from .conftest import QUICK, Command
 
 SCRIPT = """
 mkdir small && mount -t tmpfs -o size=100k none small || exit 77
-"$PYTHON" -m pencil train rows.npz --out small/run {options}
-echo "code $?"
-mount -o remount,size=20m small
-"$PYTHON" -m pencil train --resume --out small/run --quiet
-echo "code $?"
+"$PYTHON" -c "$PROGRAM"
 ls small/run
+"""
+PROGRAM = f"""
+import subprocess
+from pencil.cli import run
+
+print("code", run("train rows.npz --out small/run {" ".join(QUICK)}".split()))
+subprocess.run("mount -o remount,size=20m small".split(), check=True)
+print("code", run("train --resume --out small/run --quiet".split()))
 """
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("unshare") is None, reason="needs unshare")
 def test_a_full_disk(rows: Path) -> None:
-    script = SCRIPT.format(options=" ".join(QUICK))
-    environment = os.environ | {"PYTHON": sys.executable}
-    command = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script]
+    environment = os.environ | {"PYTHON": sys.executable, "PROGRAM": PROGRAM}
+    command = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", SCRIPT]
     ended = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     if ended.returncode == 77 or "unshare:" in ended.stderr:
         pytest.skip("no file system of its own can be mounted here")

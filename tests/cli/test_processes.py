@@ -20,7 +20,7 @@ from .conftest import Command
 # Rates low enough that rounding does not grow: what is left of it then shows in the last digits only.
 GENTLE = (
     "train", "digits", "--noise", "symmetric:0.4", "--backbone", "mlp", "--precision", "64-true", "--device", "cpu",
-    "--epochs", "6,10,2", "--set", "label_step=1.0", "--set", "phases.labels.lr=0.01",
+    "--epochs", "4,8,1", "--set", "label_step=1.0", "--set", "phases.labels.lr=0.01",
     "--set", "phases.tuning.lr=0.01", "--set", "hardware.threads=1",
 )  # fmt: skip
 

@@ -12,6 +12,8 @@ from pencil.cli import run as command_line
 
 from .conftest import QUICK, Command, write_rows
 
+pytestmark = pytest.mark.usefixtures("drawn")
+
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -43,6 +43,7 @@ def test_several_processes_must_be_told_their_folder(
     assert not Path("runs").exists()
 
 
+@pytest.mark.usefixtures("drawn")
 def test_pictures_lie_beside_the_report(pencil: Command) -> None:
     ended = pencil("train", "digits", "--noise", "symmetric:0.6", *QUICK)
     assert ended.code == 0, ended.err

@@ -16,6 +16,7 @@ FILES = {
 }  # fmt: skip
 
 
+@pytest.mark.usefixtures("drawn")
 def test_a_run_folder_has_every_file(pencil: Command, rows: Path) -> None:
     ended = pencil("train", rows, "--out", "run", *QUICK)
     assert ended.code == 0, ended.err
@@ -46,6 +47,7 @@ def test_progress_is_a_plain_line_where_there_is_no_terminal(pencil: Command, ro
     assert "\x1b" not in last
 
 
+@pytest.mark.usefixtures("drawn")
 def test_quiet_shows_nothing(pencil: Command, rows: Path) -> None:
     ended = pencil("train", rows, "--out", "run", "--quiet", *QUICK)
     assert (ended.code, ended.out, ended.err) == (0, "", "")

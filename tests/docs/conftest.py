@@ -27,11 +27,12 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def place(reader: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def place(reader: Path, undrawn: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy of those files to work in."""
     shutil.copytree(reader, tmp_path / "place")
     monkeypatch.chdir(tmp_path / "place")
     monkeypatch.setenv("PENCIL_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("pencil.run.estimate.SAMPLE_SECONDS", 0.2)
     return tmp_path / "place"
 
 

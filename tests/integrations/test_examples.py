@@ -68,6 +68,7 @@ def test_a_new_batch_is_audited(run: Run) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("drawn")
 def test_runs_choose_their_folder_and_are_listed(run: Run) -> None:
     output = run("runs.py")
     assert "runs/digits-1" in output and "confusion" in output

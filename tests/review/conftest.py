@@ -21,6 +21,8 @@ from pencil.results.documents import write_classes
 from pencil.results.folder import RunFolder
 from pencil.results.labels_table import build_labels, write_labels
 
+from ..warm import WarmProcess
+
 SOURCE_TREE = Path(__file__).parents[2] / "src"
 CLASSES = ("ant", "bee", "cat")
 
@@ -105,7 +107,7 @@ class Client:
 class Server:
     """A running `pencil review`."""
 
-    process: "subprocess.Popen[str]"
+    process: WarmProcess
     address: str
 
     @property
@@ -118,11 +120,11 @@ def serving(run: Path, *options: str) -> Iterator[Server]:
     """Start `pencil review` on a free port and end it afterwards."""
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(SOURCE_TREE), *sys.path])}
     command = [sys.executable, "-m", "pencil", "review", str(run), "--no-open", "--port", "0", *options]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
-    assert process.stdout is not None and process.stderr is not None
+    process = WarmProcess(command, stdin=subprocess.PIPE, env=environment)
+    assert process.stdout is not None
     line = process.stdout.readline()
     if not line.startswith("review: "):
-        raise AssertionError(process.stderr.read())
+        raise AssertionError(process.communicate(timeout=10))
     try:
         yield Server(process, line.removeprefix("review: ").strip())
     finally:

@@ -10,7 +10,7 @@ import pencil
 from pencil.cli.asked import budget_seconds
 from pencil.engine import loop
 from pencil.errors import PencilError
-from pencil.run import budget
+from pencil.run import budget, estimate
 from pencil.run.budget import shared
 from pencil.run.build import choose_machine
 from pencil.run.estimate import estimate_seconds
@@ -47,7 +47,8 @@ def test_a_run_takes_its_budget_at_the_measured_pace(tmp_path: Path, monkeypatch
     assert sum(budget.lengths_for(planned, machine, 1e6)) == budget.MOST * usual < budget.MOST * planned.epochs
 
 
-def test_too_little_time_says_how_little(tmp_path: Path) -> None:
+def test_too_little_time_says_how_little(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(estimate, "SAMPLE_SECONDS", 0.2)
     with pytest.raises(PencilError, match=r"0.01 seconds are enough for 0 epochs .* give a longer --budget"):
         pencil.fit(X, Y, out=tmp_path / "run", settings=QUICK, budget=0.01)
     assert not (tmp_path / "run").exists()
@@ -63,6 +64,7 @@ def test_what_is_measured_does_not_look_at_all_the_data_first(monkeypatch: pytes
         raise AssertionError("a look at every example can take longer than the run that is asked for")
 
     monkeypatch.setattr(loop, "learned_by_heart", look)
+    monkeypatch.setattr(estimate, "SAMPLE_SECONDS", 0.2)
     pictures = RNG.integers(0, 255, (600, 24, 24, 3), dtype=np.uint8)
     planned = plan((pictures, Y), QUICK | {"data": {"held_out": 0.2}})
     assert planned.settings.teaching.distortion, "a run would look"

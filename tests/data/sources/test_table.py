@@ -1,8 +1,5 @@
 """Tables of features or of image paths."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
@@ -107,7 +104,7 @@ def test_a_damaged_parquet_file(load_data, tmp_path):
         load_data(tmp_path / "t.parquet")
 
 
-def test_a_parquet_file_whose_description_contradicts_itself(tmp_path):
+def test_a_parquet_file_whose_description_contradicts_itself(warm, tmp_path):
     """Asked naively, pyarrow ends the whole process here, so it is read in one of its own."""
     path = tmp_path / "t.parquet"
     table = pa.table({"a": [1.0, 2.0, 3.0], "label": ["x", "y", "x"]})
@@ -115,10 +112,10 @@ def test_a_parquet_file_whose_description_contradicts_itself(tmp_path):
     optional, required = b"\x25\x02\x18\x01a", b"\x25\x00\x18\x01a"
     assert path.read_bytes().count(optional) == 1
     path.write_bytes(path.read_bytes().replace(optional, required))
-    command = [sys.executable, "-m", "pencil", "train", str(path), "--dry-run"]
-    read = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
-    assert read.returncode == 2, read.stderr
-    assert "t.parquet cannot be read as a table" in read.stderr
+    read = warm("train", path, "--dry-run")
+    _, err = read.communicate(timeout=100)
+    assert read.returncode == 2, err
+    assert "t.parquet cannot be read as a table" in err
 
 
 @pytest.mark.parametrize(
