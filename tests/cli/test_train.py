@@ -53,6 +53,7 @@ def test_quiet_shows_nothing(pencil: Command, rows: Path) -> None:
     assert (ended.code, ended.out, ended.err) == (0, "", "")
 
 
+@pytest.mark.usefixtures("drawn")
 def test_json_is_the_whole_of_stdout(pencil: Command, rows: Path) -> None:
     ended = pencil("train", rows, "--out", "run", "--json", *QUICK)
     assert json.loads(ended.out) == json.loads(Path("run/result.json").read_text())

@@ -1,4 +1,4 @@
-"""Averaged weights, mixed examples and two views: what the step makes of them."""
+"""Averaged weights, mixed examples and distorted images: what the step makes of them."""
 
 from dataclasses import replace
 
@@ -23,7 +23,7 @@ from pencil.run.build import build_engine, choose_machine
 from pencil.run.plan import plan
 from pencil.runtime import ALONE, Processes
 
-TAUGHT = {"average_epochs": 1.0, "mixup": 1.0, "views": 2, "distortion": 1.0}
+TAUGHT = {"average_epochs": 1.0, "mixup": 1.0, "distortion": 1.0}
 
 
 def test_the_average_is_the_mean_at_first_and_then_moves_on() -> None:
@@ -230,8 +230,8 @@ def test_labels_known_by_heart_are_agreed_with_more_than_others(
     ("assignment", "method", "says"),
     [
         ("teaching.mixup=1", "pencil", "give teaching.average_epochs"),
-        ("teaching.views=2", "pencil", "give teaching.average_epochs"),
-        ("teaching.views=3", "pencil", "give 1 or 2"),
+        ("teaching.views=2", "pencil", "teaching.views is no longer a setting: it is always 1; leave it out"),
+        ("options.mix_tuning=true", "pencil", "options.mix_tuning is no longer a setting: it is always false"),
         ("teaching.mixup=2", "pencil", "from 0 to 1"),
         ("teaching.distortion=1.5", "pencil", "teaching.distortion is 1.5; give a number from 0 to 1"),
         ("teaching.average_epochs=-1", "pencil", "0 or more"),

@@ -58,11 +58,20 @@ def from_document(document: Mapping[str, Any]) -> Settings:
 
 
 def build_record(kind: Any, document: Mapping[str, Any], where: str = "") -> Any:
-    """Build a frozen record from a dictionary, refusing unknown names and wrong types."""
+    """Build a frozen record from a dictionary, refusing unknown names and wrong types.
+
+    A setting that has gone is named in the record's `gone` with the value that became the rule; runs of before have it.
+    """
     fields = {field.name: field for field in dataclasses.fields(kind)}
     hints = typing.get_type_hints(kind)
     values = {}
+    gone = getattr(kind, "gone", {})
     for key, value in document.items():
+        if key in gone and value == gone[key]:
+            continue
+        if key in gone:
+            rule = str(gone[key]).lower()
+            raise PencilError(f"{where}{key} is no longer a setting: it is always {rule}; leave it out.")
         if key not in fields:
             raise PencilError(f'there is no setting "{where}{key}".{did_you_mean(key, fields)}')
         values[key] = _convert(hints[key], value, f"{where}{key}")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from pencil.config.schedule import Schedule
 from pencil.errors import PencilError
@@ -57,8 +58,6 @@ class TeachingSettings:
 
     average_epochs: float = 0.0
     """Epochs over which weights are averaged; the average moves labels and is the run's network. 0 keeps none."""
-    views: int = 1
-    """Augmented views of an example whose averaged prediction moves its label, 1 or 2; images only."""
     distortion: float = 0.0
     """How strongly images are distorted (tilt, colours, a hole), 0 to 1, from label learning on, if the network knows
     labels by heart by then; the averaged network sees them undistorted."""
@@ -69,12 +68,11 @@ class TeachingSettings:
     learned by heart; from a thousand held-out labels on."""
     mixup: float = 0.0
     """Inputs and labels are mixed with another example's, whose share is drawn from 0 to mixup/2; 1 is usual."""
+    gone: ClassVar[Mapping[str, Any]] = {"views": 1}
 
     def __post_init__(self) -> None:
         if not 0 <= self.average_epochs < math.inf:
             raise PencilError(f"teaching.average_epochs is {self.average_epochs}; give a number that is 0 or more.")
-        if self.views not in (1, 2):
-            raise PencilError(f"teaching.views is {self.views}; give 1 or 2.")
         if not 0 <= self.distortion <= 1:
             raise PencilError(f"teaching.distortion is {self.distortion}; give a number from 0 to 1.")
         if not 0 <= self.mixup <= 1:

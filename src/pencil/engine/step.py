@@ -23,8 +23,6 @@ from pencil.table import ExampleTable, Rows
 from pencil.types import Phase
 
 Wrap = Callable[[Any], Any]
-SECOND_VIEW = 2**30
-"""Added to the epoch, gives draws of an augmentation that no epoch has."""
 MIXING = 3
 """The stream of draws that says how much of its partner is mixed into an example."""
 
@@ -57,7 +55,6 @@ class Step:
         self.prepare, self.seed = wrap(prepare), prepare.seed
         self.objective = wrap(lambda *arguments: objective(state.method, phase, *arguments))
         are_images = prepare.preparation.kind == "images"
-        self.views = state.teaching.views if are_images else 1
         self.distortion = state.teaching.distortion if are_images and state.distorted else 0.0
         self.distort = wrap(distort)
         # Where labels stay and nothing is recorded of predictions, nobody asks the teacher.
@@ -148,7 +145,7 @@ class Step:
     def _learn_part(self, raw: Tensor, index_B: Tensor, rows: Rows) -> tuple[Tensor, Measured]:
         """Return what is predicted of the examples, by the teacher where there is one, and what the loss came to."""
         inputs = self.prepare(raw, index_B, self.state.clock.epoch).to(self.precision.dtype)
-        teacher_BC = self._teach(raw, inputs, index_B)
+        teacher_BC = self._teach(inputs)
         share_B = self._partner_share(index_B)
         if self.distortion:
             inputs = self.distort(inputs, self.distortion, self.seed, self.state.clock.epoch, index_B)
@@ -159,19 +156,13 @@ class Step:
         return logits_BC.detach() if teacher_BC is None else teacher_BC, measured
 
     @torch.no_grad()
-    def _teach(self, raw: Tensor, inputs: Tensor, index_B: Tensor) -> Tensor | None:
-        """Return the averaged network's outputs for the examples as they are, over all views of them."""
+    def _teach(self, inputs: Tensor) -> Tensor | None:
+        """Return the averaged network's outputs for the examples as they are."""
         if self.teacher is None:
             return None
-        if self.views == 1:
-            with self.precision.forward(self.state.device):
-                outputs: Tensor = self.teacher(inputs)
-            return outputs
-        again = self.prepare(raw, index_B, self.state.clock.epoch + SECOND_VIEW).to(self.precision.dtype)
         with self.precision.forward(self.state.device):
-            both_2BC = self.teacher(torch.cat([inputs, again]))
-        first_BC, second_BC = both_2BC.float().log_softmax(-1).chunk(2)
-        return torch.logaddexp(first_BC, second_BC)
+            outputs_BC: Tensor = self.teacher(inputs)
+        return outputs_BC
 
     def _partner_share(self, index_B: Tensor) -> Tensor | None:
         mixup = self.state.teaching.mixup

@@ -49,14 +49,13 @@ class Options:
     """Divide the network's loss by c in the last two phases, as the paper does."""
     from_best: bool = False
     """Begin label learning with the weights of the epoch that had the lowest loss on the noisy held-out labels."""
-    mix_tuning: bool = True
-    """Mix examples in fine-tuning too, where teaching.mixup mixes them."""
     settle: bool = False
     """End with the mean of what labels learned and what the network predicts: it settles those still on their way."""
     by_clean_probability: bool = False
     """Anchor each label by the probability that it is right, and learn from it as far as it is believed."""
     by_class_shares: bool = False
     """With it: have classes named as often as they are right, as far as given labels tell, so that none is lost."""
+    gone: ClassVar[Mapping[str, Any]] = {"mix_tuning": False}
 
 
 class Pencil(Method):
@@ -106,7 +105,8 @@ class Pencil(Method):
                 at_most=labels.at_most,
                 track_predictions=True,
             ),
-            Phase("tuning", tuning.epochs, tuning.lr, Fixed(), mixed=self.options.mix_tuning),
+            # By then labels are as right as they get: they may be learned as sharply as plain training would.
+            Phase("tuning", tuning.epochs, tuning.lr, Fixed(), mixed=False),
         )
 
     def times_as_long(self, view: TrainingView, phase: Phase) -> tuple[float, str]:

@@ -91,8 +91,6 @@ def recipe(
             "divide_by_classes": False,
             "from_best": True,
             **_anchoring(facts.num_classes),
-            # By then labels are as right as they get: the network may learn them as sharply as plain training would.
-            "mix_tuning": False,
         },
     }
 

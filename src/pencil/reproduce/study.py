@@ -117,7 +117,6 @@ SYSTEMS = _systems(
     ),
     System("without_class_shares", "classes named as the teacher likes", "pencil", {"by_class_shares": False}),
     System("with_mixup", "with mixup", "pencil", teaching={"mixup": 1.0}),
-    System("with_two_views", "with two views of each image", "pencil", teaching={"views": 2}),
 )  # fmt: skip
 
 

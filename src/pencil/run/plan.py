@@ -101,8 +101,8 @@ def _recipe(asked: Settings, method: str, dataset: Dataset) -> Document:
 
 def _check_teaching(settings: Settings, method: Method) -> None:
     teaching = settings.teaching
-    if (teaching.mixup or teaching.views > 1) and not teaching.average_epochs:
-        raise PencilError("teaching.mixup and teaching.views need averaged weights; give teaching.average_epochs.")
+    if teaching.mixup and not teaching.average_epochs:
+        raise PencilError("teaching.mixup needs averaged weights; give teaching.average_epochs.")
     if teaching.mixup and not method.mixes:
         raise PencilError(f"{settings.method} does not train on mixed examples; use --set teaching.mixup=0.")
 
