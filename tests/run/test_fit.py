@@ -14,6 +14,7 @@ from sklearn.datasets import load_digits
 import pencil
 from pencil import recipes
 from pencil.config import from_document, merge, read_toml
+from pencil.data import from_arrays, from_torch
 from pencil.errors import PencilError
 from pencil.results.read import read_run
 from pencil.run import label_rows
@@ -224,6 +225,25 @@ def test_arrays_without_a_folder(quick: dict[str, Any]) -> None:
     assert missing.tolist() == (np.arange(300) % 7 == 0).tolist()
     assert (corrected == truth).mean() > 0.7
     assert (corrected == truth)[missing].mean() > 0.5
+
+
+@pytest.mark.parametrize("terms", [[1, 2, 3], [0, 5, 10], ["ant", "bee", "cat"]], ids=str)
+@pytest.mark.parametrize("as_torch", [False, True], ids=["arrays", "torch"])
+def test_corrected_labels_are_in_the_terms_of_the_given_ones(
+    terms: list[Any], as_torch: bool, quick: dict[str, Any], tmp_path: Path
+) -> None:
+    truth = np.arange(90) % 3
+    x = (np.random.default_rng(0).normal(size=(90, 4)) + 4 * np.eye(4)[truth]).astype(np.float32)
+    y = np.array(terms)[truth]
+    source: Any = from_torch(list(zip(torch.from_numpy(x), y.tolist(), strict=True))) if as_torch else (x, y)
+    result = pencil.fit(source, settings=quick, epochs=(6, 2, 1), out=tmp_path / "run")
+    assert (result.corrected_labels == y).mean() > 0.9
+    assert result.corrected_labels.dtype.kind == y.dtype.kind
+    again = pencil.fit(source, resume=True, out=tmp_path / "run")
+    assert (again.corrected_labels == result.corrected_labels).all()
+    named = from_arrays(x, truth, class_names=[str(term) for term in terms])
+    counted = pencil.fit(named, settings=quick, epochs=(6, 2, 1)).corrected_labels
+    assert (counted == truth).mean() > 0.9, "with class names, labels count classes"
 
 
 def test_cross_entropy_leaves_the_labels(tmp_path: Path, quick: dict[str, Any]) -> None:

@@ -41,7 +41,10 @@ def from_arrays(
     train = _examples(inputs, y, names, by_name, ids=ids, clean=clean, trusted=trusted)
     held_for_test = None if test is None else _test_examples(test, inputs, names, by_name)
     preparation, backbone, facts = describe_inputs(inputs)
-    return Dataset(name, names, train, preparation, test=held_for_test, default_backbone=backbone, facts=facts)
+    terms = labels.terms_of(sets[0], names) if by_name else None
+    return Dataset(
+        name, names, train, preparation, test=held_for_test, default_backbone=backbone, facts=facts, terms=terms
+    )
 
 
 def _examples(

@@ -145,6 +145,8 @@ class Dataset:
     default_backbone: str = ""
     facts: dict[str, Any] = field(default_factory=dict)
     """What else a reader should know: noise convention, subset rule, fingerprint."""
+    terms: NDArray[Any] | None = None
+    """[C] what labels given in memory call each class, names or numbers; None: they count classes from 0."""
 
     @property
     def num_classes(self) -> int:

@@ -93,6 +93,17 @@ def class_names_of(*sets: NDArray[Any]) -> tuple[str, ...]:
     return tuple(str(value) for value in sorted(found, key=_by_number_then_text))
 
 
+def terms_of(values: NDArray[Any], class_names: Sequence[str]) -> NDArray[Any] | None:
+    """Return what label values call each class, names or numbers; soft labels and votes count classes: None."""
+    if values.ndim == 2:
+        return None
+    texts = np.array(class_names)
+    try:
+        return texts.astype(np.int64) if values.dtype.kind in "iuf" else texts
+    except ValueError:  # Another set has names for the same classes.
+        return texts
+
+
 def _named(values: NDArray[Any]) -> Iterable[Any]:
     if values.dtype.kind == "f":
         values = _whole(values)

@@ -84,7 +84,10 @@ def from_torch(
     train = Examples(inputs, train.ids, train.given, train.distribution, marks, known)
     held_for_test = None if test_values is None else _examples(_inputs(test), test_values, classes, by_name, None)
     preparation, backbone, facts = describe_inputs(inputs.read(np.zeros(1, dtype=np.int64)))
-    return Dataset(name, classes, train, preparation, test=held_for_test, default_backbone=backbone, facts=facts)
+    terms = labels.terms_of(values, classes) if by_name else None
+    return Dataset(
+        name, classes, train, preparation, test=held_for_test, default_backbone=backbone, facts=facts, terms=terms
+    )
 
 
 def _examples(

@@ -198,10 +198,11 @@ def _train(
     if leads:
         folder.seal(folder.config, *folder.description, *folder.outcome)
         folder.set_state("finished")
-    return Result(engine.state.network.eval(), folder.path, kept)
+    return Result(engine.state.network.eval(), folder.path, kept, prepared.dataset.terms)
 
 
 def _finished(prepared: Plan, folder: RunFolder) -> Result:
     from pencil.run.predict import load_network
 
-    return Result(load_network(folder, prepared.settings, backbone=prepared.settings.backbone), folder.path)
+    network = load_network(folder, prepared.settings, backbone=prepared.settings.backbone)
+    return Result(network, folder.path, terms=prepared.dataset.terms)

@@ -24,6 +24,8 @@ class Result:
     folder: Path
     kept: tempfile.TemporaryDirectory[str] | None = field(default=None, repr=False)
     """Keeps a run folder that nobody named alive as long as the result."""
+    terms: NDArray[Any] | None = field(default=None, repr=False)
+    """[C] what the labels that were given call each class; None: they count classes from 0, in the run's order."""
 
     @cached_property
     def run(self) -> Run:
@@ -45,9 +47,10 @@ class Result:
         return self.run.distributions
 
     @property
-    def corrected_labels(self) -> NDArray[np.int64]:
-        """[n] the class believed of each example."""
-        return np.asarray(self.labels["corrected"]).astype(np.int64)
+    def corrected_labels(self) -> NDArray[Any]:
+        """[n] the label believed of each example, as labels were given in memory: names, numbers or class numbers."""
+        corrected = np.asarray(self.labels["corrected"]).astype(np.int64)
+        return corrected if self.terms is None else self.terms[corrected]
 
     @property
     def history(self) -> list[dict[str, Any]]:
