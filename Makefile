@@ -14,7 +14,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
-PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check
+# Of 19,000 files of packages few are ever imported; Python compiles those when they are, pip would compile all.
+PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check --no-compile
 
 .PHONY: setup demo test check lint types imports fast package docs lowest torture audit clean
 
