@@ -8,7 +8,12 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from .conftest import Command, listing, write_rows
+from pencil.config import DataSettings
+from pencil.data import read
+from pencil.errors import PencilError
+from pencil.run import predict_run
+
+from .conftest import QUICK, Command, Ended, listing, write_rows
 from .test_bad_input import image_folder
 
 FACTORY = """
@@ -115,3 +120,75 @@ def test_a_table_with_its_columns_in_another_order(pencil: Command) -> None:
     Path("less.csv").write_text("b,colour\n1,red\n")
     ended = pencil("predict", "run", "less.csv")
     assert ended.code == 2 and 'no column "a"' in ended.line
+
+
+def write_table(path: str, header: str, lines: list[str]) -> Path:
+    Path(path).write_text("\n".join([header, *lines]) + "\n")
+    return Path(path)
+
+
+def predicted(ended: Ended) -> list[str]:
+    assert ended.code == 0, ended.err
+    return [line.partition(",")[2] for line in ended.out.splitlines()[1:]]
+
+
+@pytest.fixture
+def texts(pencil: Command) -> list[str]:
+    """The rows of a table of texts that may look like numbers or truth values; a run was trained on them."""
+    kinds = [("1", "yes"), ("2", "true"), ("A", "false")]
+    lines = [f"{','.join(kinds[n % 3])},{n % 5},{'no' if n % 3 else 'yes'}" for n in range(30)]
+    table = write_table("t.csv", "k,said,b,label", lines)
+    assert pencil("train", table, "--out", "run", *QUICK, "--held-out", "0").code == 0
+    return lines
+
+
+def test_a_row_is_predicted_alike_whatever_rows_are_beside_it(pencil: Command, texts: list[str]) -> None:
+    expected = predicted(pencil("predict", "run", "t.csv"))[1::3]
+    few = write_table("few.csv", "k,said,b,label", texts[1::3])
+    assert predicted(pencil("predict", "run", few)) == expected
+    audited = pencil("audit", "run", few)
+    assert audited.code == 0 and len(audited.out.splitlines()) == 11
+    wrong = write_table("wrong.csv", "k,said,b", ["1,yes,few"])
+    assert (
+        'wrong.csv: the column "b" holds "few", the run was trained on numbers' in pencil("predict", "run", wrong).line
+    )
+
+
+def test_columns_that_the_run_does_not_use_are_not_read(pencil: Command, texts: list[str]) -> None:
+    expected = predicted(pencil("predict", "run", "t.csv"))
+    more = [f"2020-01-01,{line},{place or ''}" for place, line in enumerate(texts)]
+    assert predicted(pencil("predict", "run", write_table("more.csv", "day,k,said,b,label,gap", more))) == expected
+
+
+def test_ids_and_labels_come_back_as_they_were_spelled(pencil: Command) -> None:
+    kinds = ["-1", "0", "1"]
+    table = write_table("t.csv", "id,a,label", [f"{n:05},{n % 3},{kinds[n % 3]}" for n in range(30)])
+    assert pencil("train", table, "--out", "run", *QUICK, "--held-out", "0").code == 0
+    assert json.loads(Path("run/classes.json").read_text()) == kinds
+    assert pencil("labels", "run", "--apply", "--out", "final.csv").code == 0
+    final = list(csv.DictReader(io.StringIO(Path("final.csv").read_text())))
+    assert [row["id"] for row in final] == [f"{n:05}" for n in range(30)]
+    assert [row["given_name"] for row in final] == [kinds[n % 3] for n in range(30)]
+    named = list(csv.DictReader(io.StringIO(pencil("predict", "run", table).out)))
+    assert [row["id"] for row in named] == [f"{n:05}" for n in range(30)]
+    again = ("--labels", "final.csv:given_name", "--out", "again", *QUICK, "--held-out", "0")
+    assert pencil("train", table, *again).code == 0
+    assert pq.read_table("again/labels.parquet")["given"].to_pylist() == [n % 3 for n in range(30)]
+
+
+def test_features_of_another_kind_are_told(pencil: Command) -> None:
+    """Data that is read already cannot be read otherwise: it is refused."""
+    lines = [f"{'12A'[n % 3]},{n % 5},{'no' if n % 2 else 'yes'}" for n in range(30)]
+    assert pencil("train", write_table("t.csv", "k,b,label", lines), "--out", "run", *QUICK).code == 0
+    for text, message in (("1,2,yes", '"k" of n holds numbers'), ("A,few,yes", '"b" of n holds texts')):
+        dataset = read(DataSettings(source=str(write_table("n.csv", "k,b,label", [text]))))
+        with pytest.raises(PencilError, match=message):
+            predict_run("run", dataset)
+
+
+@pytest.mark.parametrize("features", [5, [5], {"a": 1}])
+def test_features_that_are_no_names_are_damage(pencil: Command, quick_run: Path, rows: Path, features: object) -> None:
+    path = quick_run / "preprocessing.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"features": features}))
+    (quick_run / "checksums.json").unlink()
+    assert "preprocessing.json" in pencil("predict", quick_run, rows).line

@@ -89,6 +89,9 @@ def test_soft_labels_from_a_file(examples, tmp_path):
         ("a,1\nb,0\na,1\nd,1\n", 'id "a" occurs twice'),
         ("a,1\nb\n", "row 2 has 1 fields, the first line 2"),
         ("", "it is empty"),
+        ("²\n0\n1\n1\n", 'row 1 is "²", not a class'),
+        ("--1\n0\n1\n1\n", 'row 1 is "--1", not a class'),
+        ("99999999999999999999\n0\n1\n1\n", 'row 1 is "99999999999999999999", not a class'),
     ],
 )
 def test_lines_that_do_not_fit(examples, tmp_path, content, message):
@@ -129,3 +132,9 @@ def test_a_torch_file_written_with_an_older_numpy(examples, tmp_path):
 def test_a_header_of_other_names(examples, tmp_path):
     (tmp_path / "l.csv").write_text("filename,label\nd,\nc,dog\nb,cat\na,dog\n")
     np.testing.assert_array_equal(given(examples, tmp_path / "l.csv"), WANTED)
+
+
+@pytest.mark.parametrize(("classes", "wanted"), [(("0", "1"), [1, 0, -1, 1]), (("-1", "0", "1"), [2, 1, 0, 2])])
+def test_minus_one_is_no_label_unless_a_class_is_called_so(examples, tmp_path, classes, wanted):
+    (tmp_path / "l.txt").write_text("1\n0\n-1\n1\n")
+    assert relabel(examples, str(tmp_path / "l.txt"), classes).given.tolist() == wanted

@@ -5,7 +5,7 @@ import datetime
 import numpy as np
 import pytest
 
-from pencil.data.labels import as_values, class_names_of, encode
+from pencil.data.labels import as_names, as_values, class_names_of, encode
 from pencil.errors import PencilError
 
 
@@ -79,3 +79,16 @@ def test_numbers_that_are_no_classes(labels, message):
 def test_labels_of_unequal_length():
     with pytest.raises(PencilError, match="labels cannot be understood"):
         as_values([[0.5, 0.5], [1.0]])
+
+
+def test_texts_that_are_almost_numbers_are_names():
+    assert class_names_of(as_values(["²", "--1", "10", "9", "07", "7", None])) == ("07", "7", "9", "10", "--1", "²")
+
+
+def test_the_labels_of_a_table_are_names():
+    assert as_names([-1, None, 2**62 + 1]).tolist() == ["-1", None, str(2**62 + 1)]
+    assert as_names([-1.0, float("nan")]).tolist() == ["-1", None]
+    assert as_names(["-1", "", "x"]).tolist() == ["-1", None, "x"]
+    assert as_names([[0.5, 0.5], [1.0, 0.0]]).shape == (2, 2)
+    with pytest.raises(PencilError, match=r"row 3 is 0\.5"):
+        as_names([1.0, None, 0.5])

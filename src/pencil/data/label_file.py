@@ -5,7 +5,8 @@
     .txt, .csv           a line for each example: its label, or `id,label`; a first line that has `label` is a header
     .csv, .parquet:key   a table with a column `id` and the labels in the column `key` (else `label`)
 
-Texts are class names; numbers count the classes from 0; nothing or −1 means "no label".
+Texts are class names; numbers count the classes from 0; nothing or −1 means "no label" (−1 as a text only where no
+class is called so).
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from pencil.data.numpy_files import names_in, read_npy, read_npz
 from pencil.errors import PencilError, did_you_mean
 
 _SUFFIXES = (".npz", ".npy", ".pt", ".pth", ".txt", ".csv", ".parquet")
+_MOST_DIGITS = 18
+"""Of a number that surely fits into 64 bits."""
 
 
 def relabel(examples: Examples, spec: str, class_names: tuple[str, ...]) -> Examples:
@@ -140,10 +143,15 @@ def _by_id(values: NDArray[Any], ids: list[str], wanted: NDArray[np.str_], path:
 
 
 def _names_or_numbers(values: NDArray[Any], class_names: tuple[str, ...]) -> NDArray[Any]:
-    """Texts like "3" are class numbers unless a class has that name."""
+    """Texts like "3" are class numbers, and "-1" is no label, unless a class has that name."""
     if values.ndim != 1 or values.dtype.kind in "iuf":
         return values
-    texts = [value for value in values if value is not None]
-    if any(text in class_names for text in texts) or not all(text.lstrip("-").isdigit() for text in texts):
-        return values
-    return np.array([-1 if value is None else int(value) for value in values], dtype=np.int64)
+    names = [None if value == "-1" and value not in class_names else value for value in values]
+    texts = [name for name in names if name is not None]
+    if any(text in class_names for text in texts) or not all(map(_is_class_number, texts)):
+        return np.array(names, dtype=object)
+    return np.array([-1 if name is None else int(name) for name in names], dtype=np.int64)
+
+
+def _is_class_number(text: str) -> bool:
+    return len(text) <= _MOST_DIGITS and bool(labels.WHOLE_NUMBER.fullmatch(text))

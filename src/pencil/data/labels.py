@@ -1,6 +1,6 @@
 """Labels as people have them (numbers, names, soft labels, votes) turned into class numbers and distributions.
 
-    1-D numbers or names      one label each; None, NaN, "" and −1 mean "no label"
+    1-D numbers or names      one label each; None, NaN, "" and −1 mean "no label" (in tables −1 is a class)
     2-D floats [n, C]         soft labels: each row a distribution; all zeros or NaN mean "no label"
     2-D whole numbers [n, C]  votes: how many annotators chose each class; all zeros mean "no label"
 
@@ -9,6 +9,7 @@ The label of an example with soft labels or votes is the class that has most; th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from numbers import Real
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 from pencil.data.dataset import UNLABELLED
 from pencil.errors import PencilError, did_you_mean
 
+WHOLE_NUMBER = re.compile("-?[0-9]+")
 _ROW_SUM_TOLERANCE = 1e-2
 
 
@@ -82,6 +84,17 @@ def _whole(values: NDArray[Any]) -> NDArray[np.int64]:
     return filled.astype(np.int64)
 
 
+def as_names(labels: Sequence[Any]) -> NDArray[Any]:
+    """Return a table's labels as names, None where there is none: empty cells say so there, and −1 is a class."""
+    array = as_values(labels)
+    if array.dtype.kind == "f" and array.ndim == 1:
+        array = _whole(array)
+    if array.ndim == 2 or array.dtype.kind not in "iu":
+        return array
+    names = {value: None if _is_missing(value) else str(int(value)) for value in dict.fromkeys(labels)}
+    return np.array([names[value] for value in labels], dtype=object)
+
+
 def class_names_of(*sets: NDArray[Any]) -> tuple[str, ...]:
     """Collect the class names from the label values of all sets, sorted; columns are numbered."""
     for values in sets:
@@ -112,12 +125,12 @@ def _named(values: NDArray[Any]) -> Iterable[Any]:
         if len(wrong):
             raise PencilError(f"the label in row {wrong[0] + 1} is {values[wrong[0]]}; give 0 or more, or -1 for none.")
         return [int(value) for value in np.unique(values) if value != UNLABELLED]
-    return {str(value) for value in values if not _is_missing(value)}
+    return {str(value) for value in set(values.tolist()) if not _is_missing(value)}
 
 
 def _by_number_then_text(value: Any) -> tuple[int, float, str]:
     text = str(value)
-    return (0, float(text), "") if text.lstrip("-").isdigit() else (1, 0.0, text)
+    return (0, float(text), text) if WHOLE_NUMBER.fullmatch(text) else (1, 0.0, text)
 
 
 def encode(values: NDArray[Any], class_names: Sequence[str], *, by_name: bool = False, what: str = "label") -> Labels:
@@ -147,15 +160,14 @@ def _from_numbers(values: NDArray[np.int64], num_classes: int, what: str) -> NDA
 
 def _from_texts(values: NDArray[Any], class_names: Sequence[str], what: str) -> NDArray[np.int64]:
     numbers = {name: position for position, name in enumerate(class_names)}
-    given = np.full(len(values), UNLABELLED, dtype=np.int64)
-    for row, value in enumerate(values):
-        if _is_missing(value):
-            continue
-        if str(value) not in numbers:
+    cells = values.tolist()
+    # Each different value is looked at once: there may be very many rows.
+    found = {value: UNLABELLED if _is_missing(value) else numbers.get(str(value)) for value in dict.fromkeys(cells)}
+    for value, number in found.items():
+        if number is None:
             remedy = did_you_mean(str(value), numbers)
-            raise PencilError(f'the {what} in row {row + 1} is "{value}", not a class.{remedy}')
-        given[row] = numbers[str(value)]
-    return given
+            raise PencilError(f'the {what} in row {cells.index(value) + 1} is "{value}", not a class.{remedy}')
+    return np.array([found[value] for value in cells], dtype=np.int64)
 
 
 def _from_matrix(values: NDArray[Any], num_classes: int) -> Labels:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib.metadata import entry_points
 from itertools import chain
 from pathlib import Path
@@ -41,7 +42,12 @@ def load(settings: DataSettings, *, seed: int, download: bool = False, cache_dir
 
 
 def read(
-    settings: DataSettings, *, download: bool = False, cache_dir: Path | None = None, labels_needed: bool = True
+    settings: DataSettings,
+    *,
+    download: bool = False,
+    cache_dir: Path | None = None,
+    labels_needed: bool = True,
+    trained_features: Sequence[str] = (),
 ) -> Dataset:
     """Read a dataset as its source gives it, before labels, noise and split."""
     if not settings.source:
@@ -54,6 +60,7 @@ def read(
         cache_dir=cache_dir or default_cache_dir(),
         download=download,
         labels_needed=labels_needed,
+        trained_features=tuple(trained_features),
     )
     dataset = plugins.find(PACKAGE, name, "read", kind="source")(request)
     if not isinstance(dataset, Dataset):

@@ -29,6 +29,8 @@ class Request:
     download: bool = False
     labels_needed: bool = True
     """False where data is read to be predicted: a source may then give examples without labels."""
+    trained_features: tuple[str, ...] = ()
+    """What a run calls its features, where data is read for it: a table is then read by these and gives only them."""
 
     def check_options(self, source: str, known: Iterable[str]) -> None:
         """Refuse options that the source does not have."""

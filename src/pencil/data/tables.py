@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from pencil.data.arrays import as_rows
 from pencil.data.claims import refuse_bomb
+from pencil.data.label_cells import as_labels
 from pencil.data.vectors import is_vector, vectors
 from pencil.errors import PencilError, did_you_mean
 
@@ -25,28 +27,63 @@ _LONGEST_HEADER = 2**20
 """Bytes of a first line that are read."""
 
 
-def read_table(path: Path) -> Any:
-    """Return a file as an Arrow table."""
-    try:
-        if path.suffix.lower() in (".parquet", ".pq"):
-            table = _read_parquet(path)
-        else:
-            mark = "\t" if path.suffix.lower() == ".tsv" else ","
-            with path.open("rb") as file:
-                _refuse_columns(file.readline(_LONGEST_HEADER).count(mark.encode()) + 1)
-            table = pa.csv.read_csv(path, parse_options=pa.csv.ParseOptions(delimiter=mark))
-        # A damaged file can hold texts that are none, in its columns or their names.
-        table.validate(full=True)
-        names = table.column_names
-    except (pa.ArrowException, OSError, ValueError) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise PencilError(f"{path} cannot be read as a table ({reason}); mend it or write it again.") from error
-    if not table.num_rows:
-        raise PencilError(f"{path} has no rows; give at least two examples.")
+def column_names(path: Path) -> list[str]:
+    """Return what a file's columns are called, before the rest of it is read."""
+    with _reading(path):
+        if _is_parquet(path):
+            with pa.parquet.ParquetFile(path) as file:
+                _refuse_columns(file.metadata.num_columns)
+                return list(file.schema_arrow.names)
+        with path.open("rb") as file:
+            _refuse_columns(file.readline(_LONGEST_HEADER).count(_mark(path).encode()) + 1)
+        with pa.csv.open_csv(path, parse_options=pa.csv.ParseOptions(delimiter=_mark(path))) as reader:
+            return list(reader.schema.names)
+
+
+def read_table(
+    path: Path,
+    columns: Collection[str] | None = None,
+    *,
+    spelled: Collection[str] = (),
+    labels: Collection[str] = (),
+) -> Any:
+    """Return a file, or those of some columns that it has, as an Arrow table.
+
+    A CSV file's columns have the types their cells look like, but for those `spelled`, which are texts as they stand,
+    and `labels`, which are texts or whole numbers.
+    """
+    found = column_names(path)
+    names = found if columns is None else [name for name in found if name in columns]
     if len(set(names)) < len(names):
         twice = Counter(names).most_common(1)[0][0]
         raise PencilError(f'{path} has two columns called "{twice}"; rename one.')
+    with _reading(path):
+        table = _read_parquet(path, names) if _is_parquet(path) else _read_csv(path, names, {*spelled, *labels})
+        # A damaged file can hold texts that are none.
+        table.validate(full=True)
+    if not table.num_rows:
+        raise PencilError(f"{path} has no rows; give at least two examples.")
+    for name in () if _is_parquet(path) else labels:
+        if name in names:
+            table = table.set_column(names.index(name), name, as_labels(column(table, name)))
     return table
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (pa.ArrowException, OSError, ValueError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise PencilError(f"{path} cannot be read as a table ({reason}); mend it or write it again.") from error
+
+
+def _is_parquet(path: Path) -> bool:
+    return path.suffix.lower() in (".parquet", ".pq")
+
+
+def _mark(path: Path) -> str:
+    return "\t" if path.suffix.lower() == ".tsv" else ","
 
 
 def _refuse_columns(count: int) -> None:
@@ -54,7 +91,17 @@ def _refuse_columns(count: int) -> None:
         raise ValueError(f"it has {count:,} columns, more than {_MOST_COLUMNS:,}")
 
 
-def _read_parquet(path: Path) -> Any:
+def _read_csv(path: Path, names: Sequence[str], spelled: Collection[str]) -> Any:
+    # Bytes first: that a text is not UTF-8 is told when its column is asked for.
+    kinds = {name: pa.binary() for name in names if name in spelled}
+    return pa.csv.read_csv(
+        path,
+        parse_options=pa.csv.ParseOptions(delimiter=_mark(path)),
+        convert_options=pa.csv.ConvertOptions(include_columns=names, column_types=kinds),
+    )
+
+
+def _read_parquet(path: Path, names: Sequence[str]) -> Any:
     """Read a file whose few bytes may stand for very many values; texts stay in dictionaries until they are counted."""
     with pa.parquet.ParquetFile(path) as file:
         described, size = file.metadata, path.stat().st_size
@@ -69,9 +116,8 @@ def _read_parquet(path: Path) -> Any:
         for place, leaf in enumerate(leaves):
             claimed += row_group.column(place).num_values * max(leaf.length or 0, 8)
     refuse_bomb(claimed, size)
-    return pa.parquet.read_table(
-        path, read_dictionary=[leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
-    )
+    packed = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
+    return pa.parquet.read_table(path, columns=names, read_dictionary=packed).select(names)
 
 
 def column(table: Any, name: str) -> Any:
@@ -84,7 +130,10 @@ def column(table: Any, name: str) -> Any:
     if pa.types.is_dictionary(found.type):
         found = _unpacked(found, name)
     if pa.types.is_binary(found.type) or pa.types.is_large_binary(found.type):
-        raise PencilError(f'the column "{name}" is not UTF-8 text; save the file as UTF-8.')
+        try:
+            return pc.cast(found, pa.large_string() if pa.types.is_large_binary(found.type) else pa.string())
+        except pa.ArrowInvalid as error:
+            raise PencilError(f'the column "{name}" is not UTF-8 text; save the file as UTF-8.') from error
     return found
 
 

@@ -1,6 +1,6 @@
 """Predicts with a finished run."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,7 +18,7 @@ from pencil.data.augment import Prepare
 from pencil.engine import predict
 from pencil.errors import PencilError, did_you_mean
 from pencil.results.arrays import read_arrays
-from pencil.results.documents import read_classes, read_object
+from pencil.results.documents import damaged, read_classes, read_object
 from pencil.results.folder import RunFolder
 from pencil.run.preparation import read_preparation
 from pencil.runtime import PRECISIONS, choose_device
@@ -74,12 +74,13 @@ def predict_run(
     folder = RunFolder.open(run)
     settings = from_document(read_toml(folder.config))
     model = load_network(folder, settings, backbone=backbone)
-    dataset = source
+    dataset, features = source, _features(folder)
     if not isinstance(source, Dataset):
-        dataset = data.read(_data_settings(str(source), settings, data_settings or {}), labels_needed=False)
+        wanted = _data_settings(str(source), settings, data_settings or {})
+        dataset = data.read(wanted, labels_needed=False, trained_features=features)
     examples = _choose(dataset, split)
     preparation = read_preparation(folder)
-    if features := read_object(folder.preprocessing).get("features"):
+    if features:
         examples, dataset = _aligned(examples, dataset, features)
     if dataset.preparation.raw_shape != preparation.raw_shape:
         raise PencilError(
@@ -107,19 +108,36 @@ def _data_settings(source: str, settings: Settings, asked: Mapping[str, Any]) ->
     return wanted
 
 
+def _features(folder: RunFolder) -> tuple[str, ...]:
+    """Return what the run calls a table's features; nothing where it was trained on something else."""
+    names = read_object(folder.preprocessing).get("features") or []
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise damaged(folder.preprocessing, "its features are no names")
+    return tuple(names)
+
+
 def _aligned(examples: Examples, dataset: Dataset, wanted: Sequence[str]) -> tuple[Examples, Dataset]:
-    """Put a table's features into the order of the run's; texts that the run never saw count as none it knows."""
+    """Put features into the order of the run's; texts that the run never saw count as none it knows."""
     titles = list(dataset.facts.get("features", ()))
-    columns = {title.partition("=")[0] for title in titles}
+    if titles == list(wanted):
+        return examples, dataset
+    texts = {title.partition("=")[0] for title in titles if "=" in title}
     for title in wanted:
         column, equals, _ = title.partition("=")
-        if title not in titles and not (equals and column in columns):
-            raise PencilError(f'{dataset.name} has no column "{column}", which the run was trained on; add it.')
+        if title not in titles and not (equals and column in texts):
+            raise PencilError(_misfit(dataset.name, column, {*titles, *texts}, bool(equals)))
     rows = np.asarray(examples.inputs.read(np.arange(len(examples))))
     nothing = np.zeros(len(rows), dtype=rows.dtype)
     ordered = np.stack([rows[:, titles.index(title)] if title in titles else nothing for title in wanted], axis=1)
     preparation = replace(dataset.preparation, raw_shape=(len(wanted),))
     return replace(examples, inputs=data.ArrayInputs(ordered)), replace(dataset, preparation=preparation)
+
+
+def _misfit(name: str, column: str, known: Collection[str], as_texts: bool) -> str:
+    if column not in known:
+        return f'{name} has no column "{column}", which the run was trained on; add it.'
+    found, trained = ("numbers", "texts") if as_texts else ("texts", "numbers")
+    return f'the column "{column}" of {name} holds {found}, the run was trained on {trained} there; give {trained}.'
 
 
 def _choose(dataset: Dataset, split: str) -> Examples:

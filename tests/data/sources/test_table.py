@@ -5,6 +5,8 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
+from pencil.config import DataSettings
+from pencil.data import read
 from pencil.errors import PencilError
 
 
@@ -82,6 +84,8 @@ def test_soft_labels_votes_and_annotators(load_data, tmp_path):
         ("label\nx\ny\n", {}, "no columns of features"),
         ("a,a,label\n1,1,x\n2,2,y\n", {}, 'two columns called "a"'),
         ("a,label\n1,x\n2,y\n", {"soft": ["a"], "label": "label"}, "named in several ways"),
+        ("a,label,target\n1,x,u\n2,y,v\n", {}, r"label and target may each .* data\.options\.label=label"),
+        ("a,Class,y\n1,x,u\n2,y,v\n", {"features": ["a"]}, "Class and y may each be the label"),
         ("x,cat,dog\n1,0.5,1\n2,1,0\n", {"votes": ["cat", "dog"]}, 'row 1, column "cat" is 0.5; votes are whole'),
     ],
 )
@@ -143,3 +147,76 @@ def test_embeddings_that_do_not_fit_are_named(load_data, tmp_path, embeddings, m
     pa.parquet.write_table(pa.table({"v": embeddings, "label": [0, 1, 0]}), tmp_path / "t.parquet")
     with pytest.raises(PencilError, match=message):
         load_data(tmp_path / "t.parquet", held_out=0.0)
+
+
+@pytest.mark.parametrize(
+    ("cells", "classes", "given"),
+    [
+        (["1", "0", "10", ""], ("0", "1", "10"), [1, 0, 2, -1]),
+        (["1.0", "0.0", "", "1.0"], ("0", "1"), [1, 0, -1, 1]),
+        ([" 1", "0", "NA", "1"], ("0", "1"), [1, 0, -1, 1]),
+        (["-1", "0", "1", ""], ("-1", "0", "1"), [0, 1, 2, -1]),
+        (["-1", "1", "1", "-1"], ("-1", "1"), [0, 1, 1, 0]),
+        (["007", "012", "", "007"], ("007", "012"), [0, 1, -1, 0]),
+        (["7", "007", "07", "7"], ("007", "07", "7"), [2, 0, 1, 2]),
+        (["True", "False", "NA", "True"], ("False", "True"), [1, 0, -1, 1]),
+        (["1", "2.0", "A", "NA"], ("1", "2.0", "A", "NA"), [0, 1, 2, 3]),
+        (["1.50", "a", "1.5", "a"], ("1.5", "1.50", "a"), [1, 2, 0, 2]),
+        (["²", "--1", "1", "²"], ("1", "--1", "²"), [2, 1, 0, 2]),
+        (["99999999999999999999", "1", "1", "1"], ("1", "99999999999999999999"), [1, 0, 0, 0]),
+    ],
+)
+def test_labels_are_what_was_spelled(load_data, tmp_path, cells, classes, given):
+    """Whole numbers are told apart by their value only where all cells are such; −1 is a class like any other."""
+    rows = "".join(f"{place},{cell},{cell}\n" for place, cell in enumerate(cells))
+    data = load_data(csv(tmp_path, "a,label,truth\n" + rows), options={"clean": "truth"}, held_out=0.0)
+    assert data.class_names == classes and data.facts["features"] == ["a"]
+    assert data.train.given.tolist() == data.train.clean.tolist() == given
+
+
+@pytest.mark.parametrize("ids", [["1.1", "1.10"], ["00", "01"], ["True", "false"], ["2020-01-02 00:00", "2020-01-02"]])
+def test_ids_are_what_was_spelled(load_data, tmp_path, ids):
+    path = csv(tmp_path, f"id,a,label\n{ids[0]},1,x\n{ids[1]},2,y\n")
+    assert load_data(path, held_out=0.0).train.ids.tolist() == ids
+
+
+def test_a_column_may_name_the_rows_and_be_a_feature(load_data, tmp_path):
+    path = csv(tmp_path, "a,b,label\n1,2,x\n2,2,y\n")
+    data = load_data(path, options={"features": ["a"], "id": "a"}, held_out=0.0)
+    assert data.train.ids.tolist() == ["1", "2"] and data.facts["features"] == ["a"]
+
+
+def test_a_column_without_a_name_stays_what_it_was(load_data, tmp_path):
+    data = load_data(csv(tmp_path, ",a,label,id\n0,1,x,p\n1,2,y,q\n"), options={"features": ["", "a"]}, held_out=0.0)
+    assert data.facts["features"] == ["", "a"]
+
+
+@pytest.mark.parametrize("values", [[-1, 1, None, -1], [-1.0, 1.0, float("nan"), -1.0]])
+def test_minus_one_is_a_class_of_a_parquet_file(load_data, tmp_path, values):
+    pa.parquet.write_table(pa.table({"a": [1, 2, 3, 4], "label": values}), tmp_path / "t.parquet")
+    data = load_data(tmp_path / "t.parquet", held_out=0.0)
+    assert data.class_names == ("-1", "1") and data.train.given.tolist() == [0, 1, -1, 0]
+
+
+def test_annotators_may_answer_minus_one(load_data, tmp_path):
+    path = csv(tmp_path, "x,p1,p2\n1,-1,1\n2,-1,\n3,1,1\n")
+    data = load_data(path, options={"annotators": "p1,p2"}, held_out=0.0)
+    assert data.class_names == ("-1", "1")
+    np.testing.assert_allclose(data.train.distribution, [[0.5, 0.5], [1, 0], [0, 1]])
+
+
+def test_other_columns_that_look_like_labels_may_have_another_use(load_data, tmp_path):
+    path = csv(tmp_path, "a,label,y,class\n1,x,x,3\n2,y,y,4\n")
+    data = load_data(path, options={"clean": "y", "features": "a,class"}, held_out=0.0)
+    assert data.class_names == ("x", "y") and data.facts["features"] == ["a", "class"]
+
+
+def test_ids_that_are_not_utf8(load_data, tmp_path):
+    (tmp_path / "t.csv").write_bytes(b"id,a,label\ncaf\xe9,1,x\nb,2,y\n")
+    with pytest.raises(PencilError, match=r'"id" is not UTF-8'):
+        load_data(tmp_path / "t.csv")
+
+
+def test_true_labels_may_be_missing_where_none_are_needed(tmp_path):
+    how = DataSettings(source=str(csv(tmp_path, "a\n1\n2\n")), options={"clean": "truth", "label": "kind"})
+    assert read(how, labels_needed=False).train.clean is None

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pencil.data import image_files, labels, tables
+from pencil.data import image_files, labels, tables, trained_features
 from pencil.data.arrays import describe_inputs
 from pencil.data.dataset import UNLABELLED, ArrayInputs, Dataset, Examples, Inputs, Preparation
 from pencil.data.identity import content_ids, given_ids
@@ -30,20 +30,22 @@ def read(request: Request) -> Dataset:
     """Read a table; errors name the row, counted from 1 after the header."""
     request.check_options("table", (*_OPTIONS, *image_files.OPTIONS))
     path = request.existing("table")
-    table = tables.read_table(path)
     try:
-        return _read(table, path, request)
+        return _read(path, request)
     except PencilError as error:
-        raise PencilError(str(error) if str(path.parent) in str(error) else f"{path}: {error}") from error
+        raise PencilError(str(error) if str(path) in str(error) else f"{path}: {error}") from error
 
 
-def _read(table: Any, path: Path, request: Request) -> Dataset:
-    label = _label_column(table, request)
+def _read(path: Path, request: Request) -> Dataset:
+    header = tables.column_names(path)
+    run = trained_features.located(request.trained_features, header)
+    label = _label_column(header, [name for name, _ in run], request)
+    table = _table(path, label, run, request)
     values, names = _labels(table, label, request)
-    truth = _values(table, request.text("clean")) if request.text("clean") else None
+    truth = _values(table, _clean_column(table, request)) if _clean_column(table, request) else None
     classes = names or labels.class_names_of(*(part for part in (values, truth) if part is not None))
-    encoded = labels.encode(values, classes, by_name=True)
-    known = None if truth is None else labels.encode(truth, classes, by_name=True, what="clean label").given
+    encoded = labels.encode(values, classes)
+    known = None if truth is None else labels.encode(truth, classes, what="clean label").given
     inputs, ids, preparation, backbone, facts = _inputs(table, path, label, request)
     everything = Examples(inputs, ids, encoded.given, encoded.distribution, clean=known)
     sets = _split(everything, table, _usual(table, request, "split"))
@@ -53,21 +55,37 @@ def _read(table: Any, path: Path, request: Request) -> Dataset:
     )  # fmt: skip
 
 
-def _label_column(table: Any, request: Request) -> str:
+def _label_column(header: Sequence[str], features: Sequence[str], request: Request) -> str:
     """Return the label's column, or nothing where labels come in several columns."""
     ways = [name for name in ("soft", "votes", "annotators") if request.texts(name)]
     if request.text("label") or ways:
         if len(ways) + bool(request.text("label")) > 1:
             raise PencilError(f"labels are named in several ways ({', '.join(ways)}, label); give one.")
         return request.text("label")
-    by_name = {name.lower(): str(name) for name in table.column_names}
-    for name in _LABEL_NAMES:
-        if name in by_name:
-            return by_name[name]
-    if not request.labels_needed:
-        return ""
-    known = ", ".join(table.column_names)
+    other = {*features, *request.texts("features"), *(request.text(name) for name in ("id", "split", "clean", "image"))}
+    found = [name for name in header if name.lower() in _LABEL_NAMES and name not in other]
+    if len(found) > 1:
+        raise PencilError(
+            f"{' and '.join(found)} may each be the label; name it (--set data.options.label={found[0]}), and, to leave"
+            " others out, the columns to learn from (--set data.options.features=…)."
+        )
+    if found or not request.labels_needed:
+        return "".join(found)
+    known = ", ".join(header)
     raise PencilError(f"there is no column called label, target, class or y; name it by option label (of {known}).")
+
+
+def _table(path: Path, label: str, run: Sequence[tuple[str, str]], request: Request) -> Any:
+    """Read labels, ids and paths as they are spelled, and features too where they are texts to a run."""
+    answers = {label, request.text("clean"), *request.texts("annotators")} - {""}
+    words = {request.text("id") or "id", request.text("split") or "split", request.text("image")} - {""}
+    if not run:
+        features = set(request.texts("features"))
+        return tables.read_table(path, spelled=words - features, labels=answers - features)
+    texts = {name for name, rest in run if rest.startswith("=")}
+    features = {name for name, _ in run}
+    columns = {*answers, *words, *features, *request.texts("soft"), *request.texts("votes")}
+    return tables.read_table(path, columns, spelled=words - features | texts, labels=answers - features)
 
 
 def _labels(table: Any, label: str, request: Request) -> tuple[NDArray[Any], tuple[str, ...]]:
@@ -84,7 +102,7 @@ def _labels(table: Any, label: str, request: Request) -> tuple[NDArray[Any], tup
     classes = labels.class_names_of(*answers)
     counts = np.zeros((table.num_rows, len(classes)), dtype=np.int64)
     for answer in answers:
-        given = labels.encode(answer, classes, by_name=True).given
+        given = labels.encode(answer, classes).given
         rows = np.flatnonzero(given >= 0)
         counts[rows, given[rows]] += 1
     return counts, classes
@@ -95,8 +113,14 @@ def _lacks_labels(table: Any, label: str, request: Request) -> bool:
     return not named or any(name not in table.column_names for name in named)
 
 
+def _clean_column(table: Any, request: Request) -> str:
+    """Return the column of true labels; where none are needed it may be missing."""
+    name = request.text("clean")
+    return name if request.labels_needed or name in table.column_names else ""
+
+
 def _values(table: Any, name: str) -> NDArray[Any]:
-    return labels.as_values(tables.column(table, name).to_pylist())
+    return labels.as_names(tables.column(table, name).to_pylist())
 
 
 def _whole_numbers(values: NDArray[np.float64], columns: Sequence[str]) -> NDArray[np.int64]:
@@ -120,15 +144,22 @@ def _inputs(
         inputs, preparation, backbone, facts = image_files.read_images(files, names, request)
         ids = given_ids(tables.texts(table, keys) if keys else names, table.num_rows)
         return inputs, ids, preparation, backbone, facts
-    used = {label, keys, _usual(table, request, "split"), request.text("clean")}
+    rows, titles = _features(table, {label, keys}, request)
+    ids = given_ids(tables.texts(table, keys), len(rows)) if keys else content_ids(rows)
+    preparation, backbone, _ = describe_inputs(rows)
+    return ArrayInputs(rows), ids, preparation, backbone, {"features": titles}
+
+
+def _features(table: Any, used: set[str], request: Request) -> tuple[NDArray[np.float32], list[str]]:
+    """Return the features a run has, else those that are named, else all columns of no other use."""
+    if request.trained_features:
+        return trained_features.read_features(table, request.trained_features), list(request.trained_features)
+    used = {*used, _usual(table, request, "split"), request.text("clean")}
     used.update(column for name in ("soft", "votes", "annotators") for column in request.texts(name))
     columns = request.texts("features") or [name for name in table.column_names if name not in used]
     if not columns:
         raise PencilError("there are no columns of features; name an image column or features.")
-    rows, titles = tables.features(table, columns)
-    ids = given_ids(tables.texts(table, keys), len(rows)) if keys else content_ids(rows)
-    preparation, backbone, _ = describe_inputs(rows)
-    return ArrayInputs(rows), ids, preparation, backbone, {"features": titles}
+    return tables.features(table, columns)
 
 
 def _usual(table: Any, request: Request, name: str) -> str:
@@ -137,7 +168,7 @@ def _usual(table: Any, request: Request, name: str) -> str:
 
 
 def _image_column(table: Any, request: Request) -> str:
-    if request.text("image") or request.texts("features"):
+    if request.text("image") or request.texts("features") or request.trained_features:
         return request.text("image")
     return next((name for name in table.column_names if name.lower() in _IMAGE_NAMES and _is_text(table, name)), "")
 

@@ -1,0 +1,38 @@
+"""The labels of a CSV file as they are spelled: 007 is a name, 7 a number where all others are numbers too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+
+_WHOLE = r"^\s*-?(0|[1-9][0-9]*)(\.0)?\s*$"
+"""pandas writes whole numbers beside empty cells as 7.0."""
+_NUMBER = r"^\s*[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?\s*$"
+_FRACTION = r"\.[0-9]*[1-9][0-9]*\s*$"
+_TRUTH = "^(?i:true|false)$"
+
+
+def as_labels(cells: Any) -> Any:
+    """Return texts as whole numbers where all are, else as they stand; fractions become numbers, to be refused."""
+    missing = pc.is_in(cells, value_set=pa.array(pa.csv.ConvertOptions().null_values, cells.type))
+    present = cells.filter(pc.invert(missing))
+    if not (_all(present, _NUMBER) or _all(present, _TRUTH)):
+        return cells
+    # Words like NA are names only among other names.
+    cells = pc.if_else(missing, pa.scalar(None, cells.type), cells)
+    plain = pc.replace_substring_regex(pc.utf8_trim_whitespace(cells), r"\.0$", "")
+    try:
+        if _all(present, _WHOLE):
+            return pc.cast(plain, pa.int64())
+        if _all(present, _NUMBER) and pc.any(pc.match_substring_regex(present, _FRACTION)).as_py():
+            return pc.cast(plain, pa.float64())
+    except pa.ArrowInvalid:
+        pass  # A number that is too large is a name.
+    return cells
+
+
+def _all(cells: Any, pattern: str) -> bool:
+    return bool(pc.all(pc.match_substring_regex(cells, pattern), min_count=0).as_py())
