@@ -3,6 +3,7 @@
 Shapes: N examples.
 """
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -74,7 +75,8 @@ def _check(predictions: Predictions, source: Any, run: str | Path) -> None:
         return
     strays: Mapping[str, int] = _unknown(predictions)
     if not strays:
-        raise PencilError(f"{source} has no labels to audit; for its classes use: pencil predict {run} {source}")
+        command = shlex.join(["pencil", "predict", str(run), str(source)])
+        raise PencilError(f"{source} has no labels to audit; for its classes use: {command}")
     raise PencilError(
         f"no label of {source} ({_some(list(strays))}) is a class of the run ({_some(predictions.class_names)});"
         " give data with the run's classes."

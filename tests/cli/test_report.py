@@ -1,5 +1,6 @@
 """`pencil report`, and the page that `pencil train` leaves behind."""
 
+import contextlib
 import json
 import re
 import shutil
@@ -10,7 +11,7 @@ import pytest
 
 from pencil.cli import run as command_line
 
-from .conftest import QUICK, Command, write_rows
+from .conftest import QUICK, Command, listing, write_rows
 
 pytestmark = pytest.mark.usefixtures("drawn")
 
@@ -35,6 +36,17 @@ def run(trained: Path, place: Path) -> Path:
     """A copy of the run."""
     shutil.copytree(trained / "run", place / "run")
     return Path("run")
+
+
+@pytest.fixture
+def trained_here(place: Path) -> Path:
+    """A folder with a run that was started in it, and the data that the run names by a relative path."""
+    folder = place / "project"
+    folder.mkdir()
+    write_rows(folder / "rows.npz")
+    with contextlib.chdir(folder):
+        assert command_line(["train", "rows.npz", "--out", "runs/run", "--quiet", *QUICK]) == 0
+    return folder
 
 
 def test_training_leaves_a_report_which_can_be_made_again(pencil: Command, trained: Path) -> None:
@@ -96,6 +108,60 @@ def test_images_are_in_the_page(pencil: Command, place: Path) -> None:
     assert ended.code == 0, ended.err
     suspects = json.loads(Path("run/result.json").read_text())["num_suspect"]
     assert Path("run/report.html").read_text().count("data:image/png;base64,") == min(suspects, 24) > 0
+
+
+def test_only_the_runs_own_report_is_replaced(pencil: Command, run: Path, place: Path) -> None:
+    (place / "table.csv").write_text("mine")
+    ended = pencil("report", run, "--out", "table.csv")
+    assert (ended.code, ended.line) == (2, "pencil: table.csv already exists; choose another --out.")
+    assert Path("table.csv").read_text() == "mine"
+    (run / "report.html").write_text("old")
+    assert pencil("report", run, "--out", run / "report.html").code == 0
+    assert (run / "report.html").read_text() != "old"
+
+
+def test_a_report_that_shows_examples_is_kept_where_they_cannot_be_shown(
+    pencil: Command, trained: Path, place: Path
+) -> None:
+    shutil.copytree(trained / "run", place / "run")
+    status, config = Path("run/status.json"), Path("run/config.toml")
+    status.write_text(json.dumps(json.loads(status.read_text()) | {"started_in": []}))
+    config.write_text(re.sub(r'source = ".*rows.npz"', 'source = "gone/rows.npz"', config.read_text()))
+    Path("run/checksums.json").unlink()
+    before = listing(place)
+    ended = pencil("report", "run")
+    assert ended.code == 2 and "run/report.html shows examples and is kept" in ended.line
+    assert "--root" in ended.line and listing(place) == before
+    ended = pencil("report", "run", "--out", "without.html")
+    assert ended.code == 0 and "shows no examples" in ended.line
+    Path("without.html").rename("run/report.html")
+    assert pencil("report", "run").code == 0
+
+
+def test_data_is_found_from_any_folder_and_where_all_was_moved(
+    pencil: Command, trained_here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = (trained_here / "runs/run/report.html").read_text()
+    shutil.move(trained_here, "moved")
+    Path("moved/else/where").mkdir(parents=True)
+    monkeypatch.chdir("moved/else/where")
+    ended = pencil("report", "../../runs/run", "--out", "report.html")
+    assert (ended.code, ended.err) == (0, "")
+    shown = '<dl class="values">'
+    assert Path("report.html").read_text().count(shown) == made.count(shown) > 0
+    ended = pencil("export", "../../runs/run", "--to", "hf_dataset", "--out", "exported")
+    assert ended.code == 0, ended.err
+    ended = pencil("train", "--resume", "--out", "../../runs/run", "--quiet")
+    assert (ended.code, ended.err) == (0, "")
+    ended = pencil("train", "--from", "../../runs/run", "--out", "next", *QUICK, "--quiet")
+    assert ended.code == 0, ended.err
+    assert Path("next/report.html").exists()
+
+
+def test_data_is_found_where_only_the_run_was_moved(pencil: Command, trained_here: Path, place: Path) -> None:
+    shutil.move(trained_here / "runs/run", "run")
+    ended = pencil("report", "run")
+    assert (ended.code, ended.err) == (0, "")
 
 
 @pytest.mark.parametrize("file", ["status.json", "result.json", "labels.parquet", "history.jsonl", "config.toml"])

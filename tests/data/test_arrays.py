@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from pencil.data import from_arrays
+from pencil.data import from_arrays, from_torch
 from pencil.data.arrays import as_inputs
 from pencil.errors import PencilError
 
@@ -29,6 +29,13 @@ def test_floats_come_back_as_the_pixels_they_were(fakes, scale):
 
 def test_three_dimensions_are_grey_images():
     assert as_inputs(np.zeros((5, 6, 7), np.uint8)).shape == (5, 6, 7, 1)
+
+
+def test_tensors_of_half_the_bits_are_read():
+    rows = torch.arange(6.0).reshape(3, 2).to(torch.bfloat16)
+    np.testing.assert_array_equal(as_inputs(rows), np.arange(6).reshape(3, 2))
+    dataset = from_torch(torch.utils.data.TensorDataset(rows, torch.tensor([0, 1, 0])))
+    np.testing.assert_array_equal(dataset.train.inputs.read(np.arange(3)), np.arange(6).reshape(3, 2))
 
 
 def test_normalised_images_are_refused():

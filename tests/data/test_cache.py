@@ -31,6 +31,13 @@ def test_the_second_time_nothing_is_decoded(fakes, files, tmp_path, monkeypatch)
     assert decoded(files, tmp_path / "cache") == (path, shape) == (path, (16, 16, 3))
 
 
+def test_tiff_files_of_a_cache_that_read_them_in_another_way_are_decoded_anew(files, tmp_path, monkeypatch):
+    tiffs = [file.rename(file.with_suffix(".TIF")) for file in files]
+    now, _ = decoded(tiffs, tmp_path / "cache")
+    monkeypatch.setattr(cache, "_TIFF_FORMAT", cache._FORMAT)
+    assert decoded(tiffs, tmp_path / "cache")[0] != now
+
+
 def test_a_changed_file_or_size_is_decoded_anew(fakes, files, tmp_path):
     first, _ = decoded(files, tmp_path / "cache")
     os.utime(files[0], ns=(1, 1))

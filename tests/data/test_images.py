@@ -27,6 +27,37 @@ def test_grey_palette_alpha_and_deep_images(tmp_path):
     np.testing.assert_array_equal(decoded(deep, tmp_path / "deep.png"), np.full((4, 4, 3), 0x80))
 
 
+@pytest.mark.parametrize(
+    ("values", "kind", "found"),
+    [
+        ([0, 0.2, 1], np.float32, [0, 51, 255]),
+        ([0, 51, 254.6], np.float32, [0, 51, 255]),
+        ([0, 51, 255], np.int32, [0, 51, 255]),
+        ([0, 0x3300, 0xFFFF], np.int32, [0, 0x33, 0xFF]),
+        ([0, 51, 0xFFFF], np.uint16, [0, 0, 0xFF]),
+        ([0, 51, 255], np.uint16, [0, 0, 0]),
+    ],
+)
+def test_numbers_of_many_bits(tmp_path, values, kind, found):
+    seen = decoded(Image.fromarray(np.array([values], kind)), tmp_path / "deep.tif")
+    np.testing.assert_array_equal(seen, np.repeat(np.array(found)[None, :, None], 3, axis=2))
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "reach"),
+    [
+        ([-1, 1], np.float32, "-1 to 1"),
+        ([0, 300], np.float32, "0 to 300"),
+        ([0, np.nan], np.float32, "nan to nan"),
+        ([0, 70_000], np.int32, "0 to 70000"),
+        ([-5, 255], np.int32, "-5 to 255"),
+    ],
+)
+def test_numbers_that_are_no_pixels_are_refused(tmp_path, values, kind, reach):
+    with pytest.raises(PencilError, match=rf"deep\.tif has values from {reach}; .*0 to 255"):
+        decoded(Image.fromarray(np.array([values], kind)), tmp_path / "deep.tif")
+
+
 def test_the_camera_s_orientation_is_applied(tmp_path):
     picture = np.zeros((4, 8, 3), np.uint8)
     picture[:, :4] = 255

@@ -35,6 +35,12 @@ def test_what_does_not_exist_is_said_with_the_nearest_name(load_data):
         load_data("")
 
 
+@pytest.mark.parametrize("path", ["table.csv", "photos/", "a/digits", "digits.npz", "notes.txt"])
+def test_what_looks_like_a_path_is_no_misspelt_name(load_data, path):
+    with pytest.raises(PencilError, match=rf"{path} does not exist; give a folder, a file or a source's name\.$"):
+        load_data(path)
+
+
 def test_a_file_of_an_unknown_kind(load_data, tmp_path):
     (tmp_path / "notes.docx").write_text("")
     with pytest.raises(PencilError, match=r"no kind of file that is known"):

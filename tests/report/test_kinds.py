@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from pencil.errors import PencilError
-from pencil.report import make_report
+from pencil.report import make_report, shows_examples
 from pencil.results.read import read_run
 
-from .conftest import Element, MakeRun, read_page, report_of, table_of
+from .conftest import PICTURE, Element, MakeRun, read_page, report_of, table_of
 
 
 def titles(page: Element) -> list[str]:
@@ -96,6 +96,13 @@ def test_data_that_cannot_be_read_costs_only_the_pictures(make_run: MakeRun) -> 
     page = read_page(made.html)
     assert made.missing == "the folder photos does not exist" and made.missing in page.text
     assert len(page.all("ol", kind="gallery")[0].all("li")) == 24
+
+
+def test_a_page_tells_whether_it_shows_examples(make_run: MakeRun) -> None:
+    folder = make_run(ids=[f'alt="The example <dl class="values">{number}' for number in range(120)])
+    assert shows_examples(report_of(folder, lambda ids: [PICTURE] * len(ids)))
+    assert shows_examples(report_of(folder, lambda ids: [[("width", "3")]] * len(ids)))
+    assert not shows_examples(report_of(folder))
 
 
 def test_examples_are_looked_at_only_where_there_are_suspects(make_run: MakeRun) -> None:

@@ -48,7 +48,23 @@ def test_a_new_folder_is_running_and_opens_again(tmp_path: Path) -> None:
 def test_status_holds_the_fields_of_the_contract(tmp_path: Path) -> None:
     folder = RunFolder.create(tmp_path / "run")
     fields = json.loads(folder.status_file.read_text())
-    assert set(fields) == {"format", "state", "parent", "pencil_version", "updated"}
+    assert set(fields) == {"format", "state", "parent", "pencil_version", "updated", "started_in"}
+
+
+def test_the_folder_a_run_was_started_in_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = RunFolder.create("runs/run")
+    folder.set_state("finished")
+    assert folder.status().started_in == ("../..", str(tmp_path))
+    assert folder.homes() == [tmp_path, tmp_path]
+    Path("runs/run").rename("moved")
+    assert RunFolder.open("moved").homes() == [tmp_path.parent, tmp_path]
+
+
+@pytest.mark.parametrize("kept", [{}, {"started_in": None}, {"started_in": "x"}, {"started_in": [1, {}]}])
+def test_a_run_that_does_not_know_where_it_was_started_opens(tmp_path: Path, kept: dict[str, object]) -> None:
+    (tmp_path / "status.json").write_text(json.dumps({"format": 1, "state": "finished"} | kept))
+    assert RunFolder.open(tmp_path).homes() == []
 
 
 def test_names_are_those_of_the_contract() -> None:

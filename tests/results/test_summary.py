@@ -11,9 +11,9 @@ from pencil.errors import PencilError
 from pencil.results.summary import Summary, read_summary, write_summary
 
 REQUIRED: dict[str, Any] = {
-    "method": "pencil", "dataset": "digits", "seed": 3, "num_examples": 1797, "num_classes": 10, "num_changed": 300,
-    "num_suspect": 320, "estimated_noise_rate": 16.694491, "seconds": 12.34567, "images_per_second": 41712.345,
-    "environment": {"python": "3.12.1"},
+    "method": "pencil", "dataset": "digits", "seed": 3, "num_examples": 1797, "num_held_out": 200, "num_classes": 10,
+    "num_changed": 300, "num_suspect": 320, "estimated_noise_rate": 16.694491, "seconds": 12.34567,
+    "images_per_second": 41712.345, "environment": {"python": "3.12.1"},
 }  # fmt: skip
 
 
@@ -54,8 +54,8 @@ def test_keys_are_sorted_so_that_two_results_compare_line_by_line(tmp_path: Path
 
 @pytest.mark.parametrize(
     ("field", "value"),
-    [("num_changed", None), ("num_changed", 1.5), ("method", 3), ("seconds", "1"), ("environment", []),
-     ("test_accuracy", 90.0), ("label_accuracy", {"given": "much", "corrected": 1.0})],
+    [("num_changed", None), ("num_held_out", "200"), ("num_changed", 1.5), ("method", 3), ("seconds", "1"),
+     ("environment", []), ("test_accuracy", 90.0), ("label_accuracy", {"given": "much", "corrected": 1.0})],
 )  # fmt: skip
 def test_a_damaged_field_is_named(tmp_path: Path, field: str, value: object) -> None:
     path = tmp_path / "result.json"

@@ -1,5 +1,6 @@
 """The run's data is found again, or one line says how; code is run only where the user names it."""
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -29,6 +30,15 @@ def test_data_that_moved_is_named_with_the_remedy(make: Callable[..., Path], tmp
         desk = open_desk(run, **place)
         assert desk.kind == "images" and len(desk.pictures.png(0, thumbnail=True)) > 50
         desk.close()
+
+
+def test_data_is_found_from_any_folder(make: Callable[..., Path]) -> None:
+    run = make(source="run-data.npz")
+    with pytest.raises(PencilError, match="--root DIR"):
+        open_desk(run)
+    status = json.loads((run / "status.json").read_text())
+    (run / "status.json").write_text(json.dumps(status | {"started_in": [".."]}))
+    open_desk(run).close()
 
 
 def test_other_data_is_refused(make: Callable[..., Path]) -> None:

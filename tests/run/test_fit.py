@@ -16,6 +16,7 @@ from pencil import recipes
 from pencil.config import from_document, merge, read_toml
 from pencil.data import from_arrays, from_torch
 from pencil.errors import PencilError
+from pencil.estimator.training import _plan
 from pencil.results.read import read_run
 from pencil.run import label_rows
 from pencil.run.fit import Interrupted
@@ -79,6 +80,10 @@ def test_the_summary_agrees_with_the_rows(finished: Any) -> None:
     table = {name: np.array(result.labels[name].to_pylist(), dtype=object) for name in result.labels.column_names}
     train = table["split"] == "train"
     assert train.sum() == result.summary["num_examples"]
+    assert (~train).sum() == result.summary["num_held_out"] > 0
+    # Of training and held-out examples together.
+    assert (table["given"] != table["corrected"]).sum() == result.summary["num_changed"]
+    assert (table["decision"] != "keep").sum() == result.summary["num_suspect"]
     for name in ("given", "corrected"):
         correct = 100 * np.mean((table[name] == table["clean"])[train])
         assert result.summary["label_accuracy"][name] == pytest.approx(correct, abs=1e-3)
@@ -246,6 +251,27 @@ def test_corrected_labels_are_in_the_terms_of_the_given_ones(
     assert (counted == truth).mean() > 0.9, "with class names, labels count classes"
 
 
+def test_one_number_of_epochs_is_a_total_as_the_classifiers_is(quick: dict[str, Any], tmp_path: Path) -> None:
+    x, y = np.random.default_rng(0).normal(size=(60, 4)).astype(np.float32), np.arange(60) % 2
+    result = pencil.fit(x, y, settings=quick, epochs=6, out=tmp_path / "run")
+    assert len(result.history) == 6 and {record["phase"] for record in result.history} > {"labels"}
+    asked = _plan(pencil.data.from_arrays(x, y), quick, 6)
+    settings = from_document(read_toml(result.folder / "config.toml"))
+    assert (settings.phases, settings.options) == (asked.settings.phases, asked.settings.options)
+    child = pencil.fit(x, y, settings=quick, epochs=np.int64(3), start_from=result.folder)
+    assert len(child.history) == 3
+    with pytest.raises(PencilError, match="--resume goes on with the run's own lengths; leave epochs out"):
+        pencil.fit(x, y, epochs=6, out=result.folder, resume=True)
+
+
+@pytest.mark.parametrize("epochs", [0, -1, 2.5, "5", [1.5, 1, 1], None])
+def test_epochs_that_are_no_number_are_refused(quick: dict[str, Any], epochs: Any, tmp_path: Path) -> None:
+    epochs = [None, 1, 1] if epochs is None else epochs
+    with pytest.raises(PencilError, match=r"epochs is .*give a whole number, at least 1, or one for each phase"):
+        pencil.fit("digits", settings=quick, epochs=epochs, out=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
 def test_cross_entropy_leaves_the_labels(tmp_path: Path, quick: dict[str, Any]) -> None:
     result = pencil.fit("digits", method="cross_entropy", out=tmp_path / "run", settings=quick, epochs=(2,))
     rows = result.labels.to_pylist()
@@ -281,6 +307,12 @@ def test_right_labels_are_kept_where_they_were_held_out_from_a_weak_network(quic
     assert len(misjudged) > 0.1 * len(held_out), "it is weak"
     changed = [row for row in misjudged if row["corrected"] != row["given"]]
     assert len(changed) < 0.5 * len(misjudged) and all(row["decision"] != "keep" for row in misjudged)
+
+
+def test_a_network_in_python_is_answered_with_the_way_to_give_it(quick: dict[str, Any]) -> None:
+    for backbone in (torch.nn.Linear(64, 10), torch.nn.Linear):
+        with pytest.raises(PencilError, match=r'backbone is a (Linear|type); .* backbone="FILE\.py:FUNCTION"'):
+            pencil.fit("digits", settings=quick, backbone=backbone)
 
 
 def test_unknown_names_are_answered(quick: dict[str, Any]) -> None:

@@ -1,6 +1,7 @@
 """`pencil labels`: what a run's labels come to, with people's decisions and movable thresholds."""
 
 import json
+import shlex
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -90,7 +91,7 @@ def _text(counts: Counts, run: Path) -> str:
         return "\n".join([*lines, f"written to {counts['written']}"])
     for name, rows in counts["touched"].items():
         lines += ["", *_table(name, rows, counts["thresholds"][name])]
-    return "\n".join([*lines, "", f"write them with: pencil labels {run} --apply"])
+    return "\n".join([*lines, "", f"write them with: pencil labels {shlex.quote(str(run))} --apply"])
 
 
 def _table(name: str, rows: dict[float, dict[str, int]], chosen: float) -> list[str]:

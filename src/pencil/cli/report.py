@@ -1,5 +1,6 @@
 """`pencil report`: a run as one page to read, print and pass on."""
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -44,19 +45,16 @@ def add_report(run: Path) -> None:
     """Make the page of a run that has just finished; whatever goes wrong costs one line, never the run."""
     from pencil.config import read_toml
 
+    command = f"pencil report {shlex.quote(str(run))}"
     try:
         # Code of the run's own has just been run at the user's word.
         source = str(read_toml(run / "config.toml").get("data", {}).get("source", ""))
         write_report(run, source=source if ".py:" in source else "")
     except (KeyboardInterrupt, Terminated) as stopped:
-        raise type(stopped)(
-            f"the run is finished, only its report is missing; make it with: pencil report {run}"
-        ) from None
+        raise type(stopped)(f"the run is finished, only its report is missing; make it with: {command}") from None
     except Exception as error:
         reason = str(error) or type(error).__name__
-        one_line(
-            f"the run is finished, but its report could not be made ({reason}); try again with: pencil report {run}"
-        )
+        one_line(f"the run is finished, but its report could not be made ({reason}); try again with: {command}")
 
 
 def _write_pictures(folder: Path, pictures: dict[str, bytes]) -> None:
@@ -65,6 +63,20 @@ def _write_pictures(folder: Path, pictures: dict[str, bytes]) -> None:
     folder.mkdir(exist_ok=True)
     for name, picture in pictures.items():
         write_atomic(folder / f"{name}.png", picture)
+
+
+def _check_place(path: Path, own: Path) -> None:
+    """Refuse a place that is taken; only the run's own report is ever replaced."""
+    if path.is_dir():
+        raise PencilError(f"{path} is a folder; name the file to write, e.g. {path / 'report.html'}.")
+    if path != own and (path.exists() or path.is_symlink()):
+        raise PencilError(f"{path} already exists; choose another --out.")
+
+
+def _shows_examples(page: Path) -> bool:
+    from pencil.report import shows_examples
+
+    return page.exists() and shows_examples(page.read_text(encoding="utf-8", errors="replace"))
 
 
 def write_report(
@@ -76,22 +88,25 @@ def write_report(
     from pencil.results.read import read_run
 
     opened = read_run(run)
-    path = out or opened.folder.report
-    if path.is_dir():
-        raise PencilError(f"{path} is a folder; name the file to write, e.g. {path / 'report.html'}.")
+    own = opened.folder.report
+    path = own if out is None or out.resolve() == own.resolve() else out
+    _check_place(path, own)
 
     def look(ids: Sequence[str]) -> "list[Sight]":
         from pencil.config import from_document, read_toml
-        from pencil.data.located import read_dataset
+        from pencil.data.located import from_home, read_dataset
         from pencil.data.shown import show
 
         settings = from_document(read_toml(opened.folder.config))
-        return show(read_dataset(settings.data, source=source, root=root), ids, longest=PICTURE)
+        data = from_home(settings.data, opened.folder.homes())
+        return show(read_dataset(data, source=source, root=root), ids, longest=PICTURE)
 
     made = make_report(opened, look)
     if made.missing and strict:
         raise PencilError(made.missing)
+    if made.missing and path == own and _shows_examples(own):
+        raise PencilError(f"{own} shows examples and is kept; a new one could not: {made.missing}")
     write_atomic(path, made.html.encode())
-    if out is None:
+    if path == own:
         _write_pictures(opened.folder.pictures, made.pictures())
     return path, made.missing

@@ -1,5 +1,6 @@
 """`pencil review`: go through a run's doubtful labels in the browser."""
 
+import shlex
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -46,7 +47,8 @@ def review(
         finally:
             counts = desk.progress()
             desk.close()
-    typer.echo(f"\n{counts['decided']:,} labels decided. Write the final labels with: pencil labels {run} --apply")
+    command = f"pencil labels {shlex.quote(str(run))} --apply"
+    typer.echo(f"\n{counts['decided']:,} labels decided. Write the final labels with: {command}")
 
 
 def _tell(served: "Served") -> None:

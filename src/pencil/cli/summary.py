@@ -1,5 +1,6 @@
 """What a run came to, in a few lines, and what to do next."""
 
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,8 @@ def print_summary(result: Mapping[str, Any], folder: Path, source: str) -> None:
         rows.append(("look at", str(folder / "report.html")))
     if pictures := sorted(file.name for file in (folder / "pictures").glob("*.png")):
         rows.append(("pictures", f"{folder / 'pictures'}: {', '.join(pictures)}"))
-    rows.append(("next", f"pencil review {folder}, or: pencil predict {folder} {source}"))
+    run = shlex.quote(str(folder))
+    rows.append(("next", f"pencil review {run}, or: pencil predict {run} {shlex.quote(source)}"))
     width = max(len(name) for name, _ in rows)
     for name, text in rows:
         typer.echo(f"{name:<{width}}  {text}")

@@ -1,6 +1,7 @@
 """`pencil train`: from data to a run folder."""
 
 import json
+import shlex
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -130,7 +131,7 @@ def train(
     from pencil.cli.place import place_for
 
     with place_for(source or asked.get("data", {}).get("source"), start_from) as chosen:
-        _fit(tidy(source), asked, chosen, **how)
+        _fit(tidy(source), asked, chosen, announce=True, **how)
 
 
 def _fit(
@@ -141,9 +142,11 @@ def _fit(
     quiet: bool,
     as_json: bool,
     watch: list[str],
+    announce: bool = False,
     **how: Any,
 ) -> None:
     from pencil.cli.display import display
+    from pencil.cli.place import announced
     from pencil.cli.report import add_report
     from pencil.cli.summary import print_summary
     from pencil.integrations.watch import watching
@@ -156,14 +159,15 @@ def _fit(
     quiet, as_json = quiet or not is_leader(), as_json and is_leader()
     try:
         with display(quiet=quiet) as shown, watching(watch, out, shown) as progress:
-            result = fit(source, out=out, settings=asked, progress=progress, **how)
+            told = announced(progress, out) if announce else progress
+            result = fit(source, out=out, settings=asked, progress=told, **how)
     except Interrupted as stopped:
         one_line(str(stopped))
         raise typer.Exit(128 + stopped.signal) from None
     except (KeyboardInterrupt, Terminated) as stopped:
         if (out / "checkpoint").is_dir():
-            line = f"stopped at once; go on from the last checkpoint with: pencil train --resume --out {out}"
-            raise type(stopped)(line) from None
+            line = "stopped at once; go on from the last checkpoint with: pencil train --resume --out "
+            raise type(stopped)(line + shlex.quote(str(out))) from None
         raise
     if is_leader():
         add_report(out)

@@ -100,6 +100,15 @@ def describe_images(shape: tuple[int, int, int], crop: int = 0) -> tuple[Prepara
     return Preparation("images", shape, crop=crop or height, pad=height // 8, flip=True), "small_cnn", {}
 
 
+def plain(values: Any) -> Any:
+    """Return a torch tensor as a NumPy array, wherever it is, and anything else as it is."""
+    if not hasattr(values, "detach"):
+        return values
+    values = values.detach().cpu()
+    # NumPy has no such numbers.
+    return (values.float() if str(values.dtype) == "torch.bfloat16" else values).numpy()
+
+
 def as_inputs(x: Any) -> NDArray[Any]:
     """Return inputs as uint8 images [n, H, W, C] or float32 rows [n, d].
 
@@ -107,9 +116,7 @@ def as_inputs(x: Any) -> NDArray[Any]:
     (last where both would do). Images are uint8, whole numbers or floats: values all within 0 to 1 are
     scaled by 255, values within 0 to 255 are rounded.
     """
-    if hasattr(x, "detach"):
-        x = x.detach().cpu().numpy()
-    array = np.asarray(x)
+    array = np.asarray(plain(x))
     if array.ndim < 2 or array.dtype.kind not in "biuf" or not array.size:
         raise PencilError(f"inputs are {array.dtype} of shape {array.shape}; give numbers: [n, d] or [n, H, W, C].")
     if array.ndim == 2:

@@ -22,6 +22,8 @@ from pencil.data.images import decode, image_size
 from pencil.errors import PencilError
 
 _FORMAT = "pencil images 1"
+_TIFF_FORMAT = "pencil images 2"
+"""What goes into the names of stored images; those of TIFF files were once read in another way."""
 _PHOTOGRAPH_SIDE = 256
 _BLOCK = 4096
 """Files handed to the threads at once."""
@@ -74,7 +76,8 @@ def decoded_file(
 
 
 def _key(files: Sequence[Path], names: Sequence[str], side: int) -> str:
-    digest = blake2b(f"{_FORMAT} side {side}".encode(), digest_size=16)
+    layout = _TIFF_FORMAT if any(name.lower().endswith((".tif", ".tiff")) for name in names) else _FORMAT
+    digest = blake2b(f"{layout} side {side}".encode(), digest_size=16)
     for file, name in zip(files, names, strict=True):
         try:
             status = file.stat()

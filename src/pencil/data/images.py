@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from pencil.data.arrays import as_pixels
 from pencil.errors import PencilError
 
 LONGEST_SIDE = 12_000
@@ -38,7 +39,9 @@ def decode(path: Path, size: tuple[int, int]) -> NDArray[np.uint8]:
             # A JPEG can be decoded at a fraction of its size; twice the wanted side keeps the resize sharp.
             image.draft("RGB", (2 * size[1], 2 * size[0]))
             turn = _TURNS.get(_orientation(image))
-            picture = _to_rgb(image if turn is None else image.transpose(turn))
+            picture = _to_rgb(image, path)
+        if turn is not None:
+            picture = picture.transpose(turn)
         if picture.size != (size[1], size[0]):
             picture = picture.resize((size[1], size[0]), Image.Resampling.BILINEAR)
         return np.asarray(picture, dtype=np.uint8)
@@ -83,12 +86,28 @@ def _orientation(image: Image.Image) -> int:
     return noted if isinstance(noted, int) and 1 <= noted <= 8 else 1
 
 
-def _to_rgb(image: Image.Image) -> Image.Image:
-    if image.mode.startswith("I"):
-        # Sixteen bits a pixel: the upper eight are the picture, plain conversion would clip it to white.
-        return Image.fromarray((np.asarray(image).clip(0, 65535) >> 8).astype(np.uint8)).convert("RGB")
+def _to_rgb(image: Image.Image, path: Path) -> Image.Image:
+    if image.mode[0] in "IF":
+        # Plain conversion would clip these to black or white.
+        return Image.fromarray(_eight_bits(image, path)).convert("RGB")
     if image.has_transparency_data:
         layered = image.convert("RGBA")
         ground = Image.new("RGBA", layered.size, (255, 255, 255, 255))
         return Image.alpha_composite(ground, layered).convert("RGB")
     return image.convert("RGB")
+
+
+def _eight_bits(image: Image.Image, path: Path) -> NDArray[np.uint8]:
+    """Return numbers of more bits as pixels: the upper eight bits of sixteen, others by the rule of arrays."""
+    values = np.asarray(image)
+    lowest, highest = float(values.min()), float(values.max())
+    # Only a TIFF has 32 bits a pixel, and its numbers may be those of 8, of 16 or any others.
+    whole = image.mode != "F"
+    sixteen = whole and (image.mode != "I" or image.format != "TIFF")
+    if sixteen or (whole and lowest >= 0 and 255 < highest <= 65535):
+        return (values.clip(0, 65535) >> 8).astype(np.uint8)
+    if not (lowest >= 0 and highest <= 255):
+        raise PencilError(
+            f"{path} has values from {lowest:g} to {highest:g}; save it with values from 0 to 255 or from 0 to 1."
+        )
+    return as_pixels(values)

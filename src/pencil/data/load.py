@@ -17,7 +17,7 @@ from pencil.errors import PencilError, did_you_mean
 
 PACKAGE = "pencil.data.sources"
 
-_HUGGING_FACE = "hf:"
+HUGGING_FACE = "hf:"
 _BY_SUFFIX = {".npz": "npz", ".csv": "table", ".tsv": "table", ".parquet": "table", ".pq": "table"}
 _BY_FILE = {
     "train_test_split.txt": "cub200",
@@ -81,8 +81,8 @@ def _names() -> list[str]:
 def _resolve(settings: DataSettings) -> tuple[str, Path | None]:
     """Return the source's name and the place it should read."""
     source = settings.source
-    if source.startswith(_HUGGING_FACE):
-        return "hf", Path(source.removeprefix(_HUGGING_FACE))
+    if source.startswith(HUGGING_FACE):
+        return "hf", Path(source.removeprefix(HUGGING_FACE))
     if source in _names() or ".py:" in source:
         return source, Path(settings.root) if settings.root else None
     path = Path(source)
@@ -94,6 +94,8 @@ def _resolve(settings: DataSettings) -> tuple[str, Path | None]:
             raise PencilError(f"{path} is no kind of file that is known; give a folder of images or one of {known}.")
         return _BY_SUFFIX[path.suffix.lower()], path
     if not _has_entry_point(source):
+        if path.suffix or "/" in source or "\\" in source:
+            raise PencilError(f"{source} does not exist; give a folder, a file or a source's name.")
         raise PencilError(f'there is no source, folder or file "{source}".{did_you_mean(source, _names())}')
     return source, Path(settings.root) if settings.root else None
 

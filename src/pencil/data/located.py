@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+import shlex
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,14 +14,16 @@ from numpy.typing import NDArray
 from pencil import plugins
 from pencil.config import DataSettings
 from pencil.data.dataset import Dataset, Inputs
-from pencil.data.load import PACKAGE, read
+from pencil.data.load import HUGGING_FACE, PACKAGE, read
 from pencil.errors import PencilError
 
 
 def read_dataset(own: DataSettings, *, source: str = "", root: str = "") -> Dataset:
     """Read a run's data again, where it was or where the user says it is now; labels and noise are left out."""
     if not source and ".py:" in own.source:
-        raise PencilError(f"this run's data is code of its own; if you trust it, give it again: --source {own.source}")
+        raise PencilError(
+            f"this run's data is code of its own; if you trust it, give it again: --source {shlex.quote(own.source)}"
+        )
     if not source and own.source.startswith("<"):
         raise PencilError(
             "this run's data was given in Python and is in no file; save it with numpy.savez(FILE, x=x, y=y) and give"
@@ -33,18 +37,42 @@ def read_dataset(own: DataSettings, *, source: str = "", root: str = "") -> Data
         raise PencilError(f"the run's data cannot be read: {error}{place}") from error
 
 
+def from_home(own: DataSettings, homes: Sequence[Path]) -> DataSettings:
+    """Return a run's settings with the files of its data as they are reached from here.
+
+    `homes` are folders that the run may have been started in: relative paths are looked for there, then here.
+    """
+    if own.source.startswith(HUGGING_FACE):
+        source = HUGGING_FACE + _reached(own.source.removeprefix(HUGGING_FACE), homes)
+    else:
+        # Code is taken from where the user who names it again says, never from where a run folder says.
+        source = own.source if _is_named(own.source) else _reached(own.source, homes)
+    return replace(own, source=source, root=_reached(own.root, homes), labels=_reached(own.labels, homes))
+
+
+def _reached(path: str, homes: Sequence[Path]) -> str:
+    """Return a path, FILE or FILE:key, from the first home where there is such a file."""
+    for home in homes if path else ():
+        if any(file and os.path.exists(home / file) for file in (path, path.rpartition(":")[0])):
+            return path if home.samefile(".") else str(home / path)
+    return path
+
+
 def relocated(own: DataSettings, source: str, root: str) -> DataSettings:
     """Return the settings with the place that the user gives."""
     if source:
         return replace(own, source=source, root=root or own.root)
     if not root:
         return own
-    named = own.source in plugins.names(PACKAGE) or ".py:" in own.source
-    if named or Path(own.source).exists():
+    if _is_named(own.source) or Path(own.source).exists():
         return replace(own, root=root)
     # A folder or file that has moved: either its new place, or the folder it lies in now.
     inside = Path(root) / Path(own.source).name
     return replace(own, source=str(inside if inside.exists() else root))
+
+
+def _is_named(source: str) -> bool:
+    return source in plugins.names(PACKAGE) or ".py:" in source
 
 
 class Located:

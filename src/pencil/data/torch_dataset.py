@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pencil.data import labels
-from pencil.data.arrays import as_rows, channels_last, describe_inputs
+from pencil.data.arrays import as_rows, channels_last, describe_inputs, plain
 from pencil.data.dataset import Dataset, Examples
 from pencil.data.identity import given_ids
 from pencil.errors import PencilError
@@ -115,7 +115,7 @@ def _raw_input(dataset: Any, place: int) -> NDArray[Any]:
     item = dataset[place]
     if not isinstance(item, (tuple, list)) or len(item) < 2:
         raise PencilError(f"example {place} is a {type(item).__name__}; the dataset must give (input, label).")
-    array = np.asarray(item[0].detach().cpu() if hasattr(item[0], "detach") else item[0])
+    array = np.asarray(plain(item[0]))
     if array.dtype.kind not in "biuf" or array.ndim not in (1, 2, 3):
         raise PencilError(
             f"the input of example {place} is {array.dtype} of shape {array.shape}; give a row or an image."
@@ -143,4 +143,4 @@ def _label_values(dataset: Any) -> NDArray[Any]:
     if targets is not None and not changed and len(targets) == len(dataset):
         return labels.as_values(targets)
     found = [dataset[place][1] for place in range(len(dataset))]
-    return labels.as_values([one.detach().cpu().numpy() if hasattr(one, "detach") else one for one in found])
+    return labels.as_values([plain(one) for one in found])

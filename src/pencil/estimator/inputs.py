@@ -13,11 +13,6 @@ from pencil.data.arrays import as_inputs
 from pencil.estimator.errors import InvalidInput
 
 
-def plain(values: Any) -> Any:
-    """Return a torch tensor as a NumPy array, wherever it is, and anything else as it is."""
-    return values.detach().cpu().numpy() if hasattr(values, "detach") else values
-
-
 @dataclass(frozen=True)
 class Scale:
     """What the numbers of the images a classifier was fitted on mean; later ones are read in the same way."""

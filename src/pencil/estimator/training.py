@@ -4,6 +4,7 @@ import copy
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,20 +12,18 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from pencil.config import Schedule, merge
 from pencil.data import ArrayInputs, Dataset, Preparation
 from pencil.data.augment import Prepare
 from pencil.engine import predict
-from pencil.errors import PencilError
 from pencil.estimator.predictions import mean_predictions
 from pencil.estimator.progress import Lines
 from pencil.results.distributions import spread
-from pencil.run.budget import shared
 from pencil.run.build import build_engine, choose_machine
 from pencil.run.label_rows import label_rows
 from pencil.run.outcome import summarise
 from pencil.run.plan import Plan, plan
 from pencil.run.sittings import Sittings
+from pencil.run.total import plan_epochs, read_epochs
 from pencil.runtime import PRECISIONS, choose_device
 
 Document = Mapping[str, Any]
@@ -66,24 +65,7 @@ def train(dataset: Dataset, asked: Document, epochs: int | Sequence[int] | None,
 
 
 def _plan(dataset: Dataset, asked: Document, epochs: int | Sequence[int] | None) -> Plan:
-    if epochs is None or not isinstance(epochs, (int, np.integer)):
-        return plan(dataset, asked, epochs=None if epochs is None else [int(count) for count in epochs])
-    if epochs < 1:
-        raise PencilError(f"epochs is {epochs}; give at least 1, or one number for each phase.")
-    usual = plan(dataset, asked)
-    lengths = shared(int(epochs), [phase.usual for phase in usual.phases])
-    return plan(dataset, merge(_steps(usual, lengths), asked), epochs=lengths)
-
-
-def _steps(usual: Plan, lengths: Sequence[int]) -> Document:
-    """Let labels take larger steps where they get fewer of them, so that they can move as far as usual."""
-    options = {}
-    for phase, length in zip(usual.phases, lengths, strict=True):
-        for name in type(usual.method).phase_schedules.get(phase.name, ()):
-            if length and usual.settings.options.get(name) is not None:
-                step = Schedule.parse(usual.settings.options[name])
-                options[name] = str(step.times(max(1.0, phase.epochs / length)))
-    return {"options": options}
+    return plan_epochs(partial(plan, dataset), asked, read_epochs(epochs))
 
 
 @contextmanager

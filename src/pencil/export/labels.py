@@ -1,6 +1,6 @@
 """A finished run's labels, read and checked once for every form of export."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from pencil.config import Settings, from_document, read_toml
+from pencil.data.located import from_home
 from pencil.results.decisions import reviewed
 from pencil.results.final import final_labels
 from pencil.results.labels_table import check_labels
@@ -60,4 +61,6 @@ def read_labels(run: str | Path) -> Labels:
     check_labels(table, len(classes), opened.folder.labels)
     final = final_labels(table, classes, reviewed(opened.folder))
     kind = str(opened.preprocessing.get("kind"))
-    return Labels(from_document(read_toml(opened.folder.config)), kind, classes, table, final)
+    settings = from_document(read_toml(opened.folder.config))
+    settings = replace(settings, data=from_home(settings.data, opened.folder.homes()))
+    return Labels(settings, kind, classes, table, final)

@@ -15,6 +15,9 @@ from pencil.report.pictures import draw_pictures
 from pencil.report.suspects import Gallery, Look, choose
 from pencil.results.read import Run
 
+SHOWN = ('alt="The example ', '<dl class="values">')
+"""What stands in a page for the picture of an example, and for its values."""
+
 
 @dataclass(frozen=True)
 class Report:
@@ -40,6 +43,11 @@ def make_report(run: Run, look: Look | None = None) -> Report:
     gallery = choose(material, look)
     page = _environment().get_template("report.html.j2").render(**_content(material), gallery=gallery)
     return Report(page, material, gallery)
+
+
+def shows_examples(html: str) -> bool:
+    """Say whether a page that was made before shows its suspects, not their names alone."""
+    return any(mark in html for mark in SHOWN)
 
 
 def _content(material: Material) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -35,6 +36,8 @@ class Status:
     pencil_version: str
     updated: str
     """Time of the last change of state, in UTC."""
+    started_in: tuple[str, ...] = ()
+    """The folder that relative paths of the settings start from: seen from the run folder, and on its disk."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,8 @@ class RunFolder:
         except OSError as error:
             raise cannot_write(path, error) from error
         folder = cls(path)
-        folder._write(Status(format=FORMAT, state="running", parent=parent, pencil_version="", updated=""))
+        begun = Status(format=FORMAT, state="running", parent=parent, pencil_version="", updated="")
+        folder._write(replace(begun, started_in=_started_in(path)))
         return folder
 
     @classmethod
@@ -86,7 +90,14 @@ class RunFolder:
                 f"upgrade with pip install -U pencil-labels."
             )
         texts = {name: str(fields.get(name) or "") for name in ("pencil_version", "updated")}
-        return Status(format=version, state=fields["state"], parent=fields.get("parent"), **texts)
+        started = fields.get("started_in")
+        places = tuple(place for place in started if isinstance(place, str)) if isinstance(started, list) else ()
+        return Status(format=version, state=fields["state"], parent=fields.get("parent"), started_in=places, **texts)
+
+    def homes(self) -> list[Path]:
+        """Return the folders that the run may have been started in, first where it is if all was moved together."""
+        here = self.path.resolve()
+        return [Path(os.path.normpath(here / place)) for place in self.status().started_in]
 
     def set_state(self, state: State) -> None:
         """Record that the run goes on, was stopped, or is finished."""
@@ -184,6 +195,14 @@ class RunFolder:
     @property
     def pictures(self) -> Path:
         return self.path / "pictures"
+
+
+def _started_in(path: Path) -> tuple[str, ...]:
+    here = Path.cwd()
+    try:
+        return os.path.relpath(here, path.resolve()), str(here)
+    except ValueError:  # On Windows no path leads from one drive to another.
+        return (str(here),)
 
 
 def _refuse_occupied(path: Path) -> None:

@@ -14,6 +14,9 @@ GROUPS = {
 }
 """Fields that are there where the data has a test set, or true labels, and what they consist of."""
 
+SOMETIMES: dict[str, tuple[type, ...]] = {"caution": (str,), "num_held_out": (int,)}
+"""Fields that not every run has; runs of before did not count what they held out."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Summary:
@@ -23,20 +26,23 @@ class Summary:
     dataset: str
     seed: int
     num_examples: int
+    """Trained on; held-out examples are not among them."""
+    num_held_out: int
+    """Kept apart; their labels are judged by the network, and counted in the three figures below."""
     num_classes: int
     num_changed: int
-    """Labelled examples whose corrected label is not the given one."""
+    """Labelled examples, trained on or held out, whose corrected label is not the given one."""
     num_suspect: int
-    """Examples whose decision is not `keep`."""
+    """Examples, trained on or held out, whose decision is not `keep`."""
     estimated_noise_rate: float
-    """Percent of the given labels believed wrong."""
+    """Percent of the given labels believed wrong, those of held-out examples among them."""
     seconds: float
     images_per_second: float
     environment: Mapping[str, Any]
     test_accuracy: Mapping[str, float] | None = None
     """Percent: `best` (at the best epoch on the held-out split) and `last`, where a test set exists."""
     label_accuracy: Mapping[str, float] | None = None
-    """Percent: `given` and `corrected`, where clean labels are known."""
+    """Percent of the training labels: `given` and `corrected`, where clean labels are known."""
     detection: Mapping[str, float] | None = None
     """How well low quality finds wrong labels: `auprc` and `auroc` (0 to 1), and `f1` of the decisions in percent."""
     caution: str | None = None
@@ -66,7 +72,7 @@ def read_summary(path: Path) -> dict[str, Any]:
         **dict.fromkeys(("seed", "num_examples", "num_classes", "num_changed", "num_suspect"), (int,)),
         **dict.fromkeys(("estimated_noise_rate", "seconds", "images_per_second"), (int, float)),
         "environment": (dict,),
-        **({"caution": (str,)} if "caution" in fields else {}),
+        **{name: kind for name, kind in SOMETIMES.items() if name in fields},
     }
     if wrong := [name for name, kind in kinds.items() if not isinstance(fields.get(name), kind)]:
         raise damaged(path, f"its {wrong[0]} is missing, or of the wrong kind")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pencil.config import from_document, read_toml
-from pencil.data.located import Located, read_dataset
+from pencil.data.located import Located, from_home, read_dataset
 from pencil.errors import PencilError
 from pencil.quality.decide import count
 from pencil.results.decisions import Action, Decisions, Standing
@@ -147,6 +147,6 @@ def open_desk(path: str | Path, *, source: str = "", root: str = "") -> Desk:
     settings = from_document(read_toml(folder.config))
     classes = read_classes(folder.classes)
     ids = read_labels(folder.labels)["id"].to_pylist()
-    dataset = read_dataset(settings.data, source=source, root=root)
+    dataset = read_dataset(from_home(settings.data, folder.homes()), source=source, root=root)
     pictures = Pictures(Located(dataset, ids), dataset.facts.get("features", ()))
     return Desk(folder, classes, pictures, dataset.preparation.kind)

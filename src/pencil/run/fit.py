@@ -1,5 +1,6 @@
 """Trains: from data and settings to a finished run folder, or on from where a run stopped."""
 
+import shlex
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -7,7 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pencil.config import merge, read_toml, to_document, write_toml
+from pencil.config import from_document, merge, read_toml, to_document, write_toml
+from pencil.data.located import from_home
 from pencil.engine import Stopped
 from pencil.errors import PencilError
 from pencil.results.atomic import write_atomic
@@ -26,6 +28,7 @@ from pencil.run.result import Result
 from pencil.run.session import Progress, Session, Silent
 from pencil.run.sittings import Sittings
 from pencil.run.start import Start, read_start
+from pencil.run.total import plan_epochs, read_epochs
 from pencil.runtime import is_leader
 
 Document = Mapping[str, Any]
@@ -35,7 +38,7 @@ class Interrupted(Exception):
     """The run was stopped on request and can be resumed."""
 
     def __init__(self, folder: Path, signal: int) -> None:
-        super().__init__(f"stopped; go on with: pencil train --resume --out {folder}")
+        super().__init__(f"stopped; go on with: pencil train --resume --out {shlex.quote(str(folder))}")
         self.folder, self.signal = folder, signal
 
 
@@ -45,7 +48,7 @@ def fit(
     *,
     out: str | Path | None = None,
     settings: Document | None = None,
-    epochs: Sequence[int] | None = None,
+    epochs: int | Sequence[int] | None = None,
     budget: float | None = None,
     resume: bool = False,
     start_from: str | Path | None = None,
@@ -60,11 +63,13 @@ def fit(
     `pencil.data.Dataset`. `settings` is a nested dictionary in the shape of config.toml; method, recipe, backbone,
     seed, noise, device and precision can be given by name. With `resume` the run in `out` goes on. `start_from` is a
     finished run: the new one begins with its settings, weights and learned labels, and what people decided in review
-    is locked. `budget` is the time training may take, in seconds: phases get longer or shorter in proportion.
+    is locked. `epochs` are one number for each phase, or a total that phases share in proportion to their usual
+    lengths; `budget` is the time training may take, in seconds, shared in the same way.
     """
     if labels is not None:
         source = (source, labels)
     asked = merge(settings or {}, _named(named))
+    epochs = read_epochs(epochs)
     progress = progress or Silent()
     if budget is not None and (resume or epochs is not None):
         raise PencilError("--budget chooses the lengths of the phases; leave --epochs and --resume out.")
@@ -77,13 +82,14 @@ def fit(
     if out is not None and is_leader():
         RunFolder.check_free(path)
     parent = None if start_from is None else open_parent(start_from)
-    planned = plan if parent is None else partial(plan_from, parent)
-    prepared = planned(source, asked, epochs=epochs, download=download, cache_dir=cache_dir)
+    start_plan = plan if parent is None else partial(plan_from, parent)
+    planned = partial(start_plan, source, download=download, cache_dir=cache_dir)
+    prepared = plan_epochs(planned, asked, epochs)
     machine = choose_machine(prepared.settings.hardware)
     if budget is not None:
         lengths = lengths_for(prepared, machine, budget)
         progress.note(f"epochs of the phases in {budget:g} seconds: {', '.join(map(str, lengths))}.")
-        prepared = planned(source, asked, epochs=lengths, download=download, cache_dir=cache_dir)
+        prepared = planned(asked, epochs=lengths)
     prepared.new_network()  # A network that cannot be made must fail before anything is written.
     start = None if parent is None else read_start(parent, prepared)
     if not machine.processes.leads:
@@ -114,12 +120,14 @@ def _resume(
     out: str | Path | None,
     progress: Progress,
     *,
-    epochs: Sequence[int] | None,
+    epochs: int | Sequence[int] | None,
     download: bool,
     cache_dir: Path | None,
 ) -> Result:
     if out is None:
         raise PencilError("--resume needs the run's folder; give it with --out.")
+    if isinstance(epochs, int):
+        raise PencilError("--resume goes on with the run's own lengths; leave epochs out, or give one for each phase.")
     folder = RunFolder.open(out)
     unmade = folder.status().parent is not None and not CheckpointStore(folder.checkpoint).exists()
     if unmade or not folder.config.exists():
@@ -133,7 +141,10 @@ def _resume(
     refuse_other_settings(saved, asked, folder)
     hardware = merge(saved.get("hardware", {}), asked.get("hardware", {}))
     given = None if source is None or isinstance(source, (str, Path)) else source
-    settings = merge(saved, {"hardware": hardware})
+    own = from_home(from_document(saved).data, folder.homes())
+    settings = merge(
+        saved, {"hardware": hardware, "data": {"source": own.source, "root": own.root, "labels": own.labels}}
+    )
     prepared = plan(given, settings, download=download, cache_dir=cache_dir, complete=True)
     refuse_other_data(prepared, folder)
     if not is_leader():

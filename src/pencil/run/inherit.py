@@ -1,11 +1,13 @@
 """The settings of a run that starts from another: its parent's, unless the user gives others."""
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from pencil.config import from_document, merge, read_toml, to_document
+from pencil.data.located import from_home
 from pencil.errors import PencilError
 from pencil.results.read import Run, read_run
 from pencil.run.plan import Plan, one_spelling, plan
@@ -18,7 +20,8 @@ def open_parent(run: str | Path) -> Run:
     """Open a run to start from; it must be finished."""
     parent = read_run(run)
     if parent.status.state != "finished":
-        raise PencilError(f"the run in {run} is not finished; go on with it first: pencil train --resume --out {run}")
+        command = f"pencil train --resume --out {shlex.quote(str(run))}"
+        raise PencilError(f"the run in {run} is not finished; go on with it first: {command}")
     return parent
 
 
@@ -45,7 +48,8 @@ def plan_from(
 
 def _saved(parent: Run, asked: Document) -> Document:
     """Return the parent's settings, less those that do not go with what the user asked for."""
-    saved: Document = to_document(from_document(read_toml(parent.folder.config)))
+    settings = from_document(read_toml(parent.folder.config))
+    saved: Document = to_document(replace(settings, data=from_home(settings.data, parent.folder.homes())))
     if any(asked.get(key) not in (None, "", saved.get(key)) for key in ("method", "recipe")):
         # Another method or recipe has phases, options and rates of its own.
         saved = {k: v for k, v in saved.items() if k not in ("options", "phases", "optimizer", "teaching", "recipe")}

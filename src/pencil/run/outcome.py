@@ -70,6 +70,7 @@ def summarise(
         dataset=dataset.name,
         seed=settings.seed,
         num_examples=len(dataset.train),
+        num_held_out=len(dataset.held_out or ()),
         num_classes=dataset.num_classes,
         test_accuracy=best_and_last(history),
         label_accuracy=_label_accuracy(table, clean),

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -89,7 +90,8 @@ def plan(
     method = methods.create(method_name, settings.options, dataset.num_classes)
     method.inform(_known(dataset))
     _check_teaching(settings, method)
-    return Plan(settings, dataset, method, method.phases(settings.phases), (warning,) if warning else ())
+    warnings = tuple(line for line in (dataset.facts.get("left_out"), warning) if line)
+    return Plan(settings, dataset, method, method.phases(settings.phases), warnings)
 
 
 def _recipe(asked: Settings, method: str, dataset: Dataset) -> Document:
@@ -120,6 +122,11 @@ def _known(dataset: Dataset) -> methods.Known:
 
 def _check(asked: Document) -> Settings:
     """Refuse wrong names and types before any data is read; what is missing, a recipe may still give."""
+    if not isinstance(backbone := asked.get("backbone"), (str, NoneType)):
+        raise PencilError(
+            f"backbone is a {type(backbone).__name__}; for a network of your own write a function (spec, num_classes)"
+            ' that makes it into a file, and give backbone="FILE.py:FUNCTION".'
+        )
     document: dict[str, Any] = {"method": DEFAULT_METHOD, **{k: v for k, v in asked.items() if v not in ("", None)}}
     phases = document.get("phases")
     if isinstance(phases, Mapping):

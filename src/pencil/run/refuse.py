@@ -1,5 +1,6 @@
 """What a run folder must not be used for: code nobody named, other settings or data than it was started with."""
 
+import shlex
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,7 +20,8 @@ def refuse_unnamed_code(saved: Document, asked: Document, folder: RunFolder) -> 
         before, now = (layer.get(key) or layer.get("data", {}).get(key) for layer in (saved, asked))
         if ".py:" in str(before) and now != before:
             raise PencilError(
-                f"the run in {folder.path} uses code of its own; if you trust it, name it again: {option} {before}"
+                f"the run in {folder.path} uses code of its own; if you trust it, name it again:"
+                f" {option} {shlex.quote(str(before))}"
             )
 
 

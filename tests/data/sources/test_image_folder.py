@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from pencil.errors import PencilError
+from pencil.run.plan import plan
 
 
 def test_one_folder_of_classes(fakes, load_data, tmp_path):
@@ -22,6 +23,29 @@ def test_one_folder_of_classes(fakes, load_data, tmp_path):
     ]
     assert data.train.given.tolist() == [0, 0, 0, 0, 1, 1, 1]
     np.testing.assert_array_equal(data.train.inputs.array[4:], fakes.pixels(3, 16, seed=0))
+
+
+def test_what_is_left_out_is_counted(fakes, load_data, tmp_path):
+    fakes.image_folder(tmp_path / "pets")
+    assert "left_out" not in load_data(tmp_path / "pets").facts
+    for name in ("loose.png", "LOOSE.JPG", ".hidden.png", "notes.txt"):
+        (tmp_path / "pets" / name).write_bytes(b"")
+    (tmp_path / "pets" / "cat" / "gone.png").symlink_to(tmp_path / "nowhere.png")
+    facts = load_data(tmp_path / "pets").facts
+    assert facts["left_out"] == "pets: left out are 2 images beside the class folders and 1 link leading nowhere."
+    (tmp_path / "pets" / "cat" / "gone.png").unlink()
+    facts = load_data(tmp_path / "pets").facts
+    assert facts["left_out"] == "pets: left out are 2 images beside the class folders."
+
+
+def test_what_is_left_out_of_sets_is_told_when_a_run_is_planned(fakes, tmp_path):
+    for name in ("train", "test"):
+        fakes.image_folder(tmp_path / "pets" / name)
+    (tmp_path / "pets" / "loose.png").write_bytes(b"")
+    (tmp_path / "pets" / "test" / "loose.png").write_bytes(b"")
+    (tmp_path / "pets" / "test" / "dog" / "gone.png").symlink_to("nowhere.png")
+    planned = plan(tmp_path / "pets", {"backbone": "mlp"}, cache_dir=tmp_path / "cache")
+    assert any("2 images beside the class folders" in line and "1 link" in line for line in planned.warnings)
 
 
 def test_sets_of_their_own(fakes, load_data, tmp_path):

@@ -7,6 +7,7 @@ photos/train/cat/1.jpg, photos/test/…, photos/val/…   sets of their own; `va
 from pathlib import Path
 
 import numpy as np
+from PIL import Image
 
 from pencil.data import image_files
 from pencil.data.dataset import UNLABELLED, Dataset, Examples
@@ -43,6 +44,8 @@ def read(request: Request) -> Dataset:
     entries = [entry for name in _ORDER for entry in listed.get(name, [])]
     ids = [path.relative_to(root).as_posix() for path, _ in entries]
     inputs, preparation, backbone, facts = image_files.read_images([path for path, _ in entries], ids, request)
+    if line := _left_out(root, folders):
+        facts["left_out"] = line
     sets, start = {}, 0
     for name in _ORDER:
         if name in listed:
@@ -94,6 +97,22 @@ def _list_set(folder: Path, classes: tuple[str, ...], name: str) -> list[tuple[P
     if not entries:
         raise PencilError(f"{folder} holds no images; fill it or remove it.")
     return entries
+
+
+def _left_out(root: Path, folders: dict[str, Path]) -> str:
+    """Say how many images lie beside the class folders, and how many links lead nowhere, where there are any."""
+    known = Image.registered_extensions()
+    beside = {file for folder in (root, *folders.values()) for file in folder.iterdir() if file.is_file()}
+    loose = sum(file.suffix.lower() in known and not _is_hidden(Path(file.name)) for file in beside)
+    links = [path for folder in folders.values() for path in folder.rglob("*") if path.is_symlink()]
+    broken = sum(not path.exists() and not _is_hidden(path.relative_to(root)) for path in links)
+    told = [_counted(loose, "image") + " beside the class folders"] if loose else []
+    told += [_counted(broken, "link") + " leading nowhere"] if broken else []
+    return f"{root.name}: left out are {' and '.join(told)}." if told else ""
+
+
+def _counted(number: int, word: str) -> str:
+    return f"{number:,} {word}{'s' if number > 1 else ''}"
 
 
 def _files(folder: Path) -> list[Path]:

@@ -1,0 +1,39 @@
+"""A run's data is found again from any folder."""
+
+from pathlib import Path
+
+import pytest
+
+from pencil.config import DataSettings
+from pencil.data.located import from_home
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A folder that a run was started in, with one file and one folder of each name below."""
+    home = tmp_path / "home"
+    for folder in ("photos", "digits", "hf", "saved"):
+        (home / folder).mkdir(parents=True)
+    for file in ("mine.py", "labels.npz"):
+        (home / file).write_text("")
+    return home
+
+
+def test_paths_lead_to_where_the_run_was_started(home: Path) -> None:
+    own = DataSettings(source="photos", root="saved", labels="labels.npz:noisy")
+    found = from_home(own, [home.parent / "gone", home])
+    assert (found.source, found.root) == (str(home / "photos"), str(home / "saved"))
+    assert found.labels == str(home / "labels.npz:noisy")
+    assert from_home(DataSettings(source="hf:saved"), [home]).source == f"hf:{home / 'saved'}"
+
+
+@pytest.mark.parametrize("source", ["digits", "mine.py:rows", "hf:other", "<tuple>", "missing", "/photos", ""])
+def test_what_is_no_path_there_stays(home: Path, source: str) -> None:
+    assert from_home(DataSettings(source=source), [home]).source == source
+
+
+def test_paths_stay_as_they_are_where_the_run_was_started(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = DataSettings(source="photos", labels="labels.npz")
+    assert from_home(own, []) == own
+    monkeypatch.chdir(home)
+    assert from_home(own, [Path("saved/.."), home]) == own
