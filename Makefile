@@ -13,6 +13,8 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
+# Images of containers often set this; each of the many processes here would then compile all it imports anew.
+unexport PYTHONDONTWRITEBYTECODE
 READY := .venv/.ready
 # Of 19,000 files of packages few are ever imported; Python compiles those when they are, pip would compile all.
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check --no-compile

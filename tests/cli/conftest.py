@@ -100,4 +100,5 @@ def write_rows(path: Path, **changed: object) -> Path:
 
 def listing(folder: Path) -> dict[str, bytes | None]:
     """Everything under a folder, with the content of its files."""
-    return {str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}
+    found = (path for path in folder.rglob("*") if "__pycache__" not in path.parts)  # Python's own, beside code it read.
+    return {str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None for path in found}
