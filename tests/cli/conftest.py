@@ -99,6 +99,6 @@ def write_rows(path: Path, **changed: object) -> Path:
 
 
 def listing(folder: Path) -> dict[str, bytes | None]:
-    """Everything under a folder, with the content of its files."""
-    found = (path for path in folder.rglob("*") if "__pycache__" not in path.parts)  # Python's own, beside code it read.
+    """Everything under a folder but what Python compiled, with the content of its files."""
+    found = (path for path in folder.rglob("*") if "__pycache__" not in path.parts)
     return {str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None for path in found}

@@ -4,6 +4,7 @@ import datetime
 
 import numpy as np
 import pytest
+import torch
 
 from pencil.data.labels import as_names, as_values, class_names_of, encode
 from pencil.errors import PencilError
@@ -92,3 +93,8 @@ def test_the_labels_of_a_table_are_names():
     assert as_names([[0.5, 0.5], [1.0, 0.0]]).shape == (2, 2)
     with pytest.raises(PencilError, match=r"row 3 is 0\.5"):
         as_names([1.0, None, 0.5])
+
+
+def test_soft_labels_may_be_tensors_of_16_bits():
+    soft = torch.tensor([[0.25, 0.75], [1.0, 0.0]], dtype=torch.bfloat16)
+    assert as_values(soft).tolist() == [[0.25, 0.75], [1.0, 0.0]]

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from pencil.data import labels
 from pencil.data.dataset import ArrayInputs, Dataset, Examples, Preparation
 from pencil.data.identity import content_ids, given_ids
+from pencil.data.tensors import plain
 from pencil.errors import PencilError
 
 SMALL_SIDE = 64
@@ -98,15 +99,6 @@ def describe_images(shape: tuple[int, int, int], crop: int = 0) -> tuple[Prepara
     if height != width:
         return Preparation("images", shape, crop=crop, flip=True), "small_cnn", {}
     return Preparation("images", shape, crop=crop or height, pad=height // 8, flip=True), "small_cnn", {}
-
-
-def plain(values: Any) -> Any:
-    """Return a torch tensor as a NumPy array, wherever it is, and anything else as it is."""
-    if not hasattr(values, "detach"):
-        return values
-    values = values.detach().cpu()
-    # NumPy has no such numbers.
-    return (values.float() if str(values.dtype) == "torch.bfloat16" else values).numpy()
 
 
 def as_inputs(x: Any) -> NDArray[Any]:

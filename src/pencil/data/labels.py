@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pencil.data.dataset import UNLABELLED
+from pencil.data.tensors import plain
 from pencil.errors import PencilError, did_you_mean
 
 WHOLE_NUMBER = re.compile("-?[0-9]+")
@@ -35,8 +36,7 @@ class Labels:
 
 def as_values(labels: Any) -> NDArray[Any]:
     """Return labels as an array: numbers, soft labels, votes, or texts with None for "no label"."""
-    if hasattr(labels, "detach"):
-        labels = labels.detach().cpu().numpy()
+    labels = plain(labels)
     try:
         array = np.asarray(labels)
         if array.dtype.kind not in "biuf":

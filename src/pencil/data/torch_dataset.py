@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pencil.data import labels
-from pencil.data.arrays import as_rows, channels_last, describe_inputs, plain
+from pencil.data.arrays import as_rows, channels_last, describe_inputs
 from pencil.data.dataset import Dataset, Examples
 from pencil.data.identity import given_ids
+from pencil.data.tensors import plain
 from pencil.errors import PencilError
 
 _LOOKED_AT = 16

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pencil.config import merge
 from pencil.data import from_arrays
-from pencil.data.arrays import plain
+from pencil.data.tensors import plain
 from pencil.estimator.errors import InvalidInput, value_errors
 from pencil.estimator.inputs import Scale, readable
 from pencil.estimator.training import probabilities, train

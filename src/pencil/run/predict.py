@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -49,7 +50,9 @@ def load_network(folder: RunFolder, settings: Settings, *, backbone: str = "") -
     """Make a run's network and give it the run's weights; code that a run names must be named again by the user."""
     name = settings.backbone
     if ".py:" in name and backbone != name:
-        raise PencilError(f"this run's network is code of its own; if you trust it, give it again: --backbone {name}")
+        raise PencilError(
+            f"this run's network is code of its own; if you trust it, give it again: --backbone {quote(name)}"
+        )
     preparation = read_preparation(folder)
     classes = read_classes(folder.classes)
     model = backbones.create(name, preparation.spec, len(classes), _without_weights(settings.backbone_options))

@@ -220,3 +220,13 @@ def test_ids_that_are_not_utf8(load_data, tmp_path):
 def test_true_labels_may_be_missing_where_none_are_needed(tmp_path):
     how = DataSettings(source=str(csv(tmp_path, "a\n1\n2\n")), options={"clean": "truth", "label": "kind"})
     assert read(how, labels_needed=False).train.clean is None
+
+
+@pytest.mark.parametrize(("way", "columns"), [("annotators", "p,q"), ("votes", "p,r")])
+def test_a_label_beside_several_is_not_learned_from(load_data, tmp_path, way, columns):
+    path = tmp_path / "t.csv"
+    path.write_text("x,p,q,r,label\n" + "".join(f"{i},{i % 2},{i % 2},{1 - i % 2},{i % 2}\n" for i in range(40)))
+    with pytest.raises(PencilError, match=rf"label may be the label that {way} gives.*data\.options\.features"):
+        load_data(path, options={way: columns})
+    data = load_data(path, options={way: columns, "features": "x"}, held_out=0.0)
+    assert data.facts["features"] == ["x"]

@@ -61,9 +61,10 @@ def _label_column(header: Sequence[str], features: Sequence[str], request: Reque
     if request.text("label") or ways:
         if len(ways) + bool(request.text("label")) > 1:
             raise PencilError(f"labels are named in several ways ({', '.join(ways)}, label); give one.")
+        if ways:
+            _refuse_leaks(header, ways[0], features, request)
         return request.text("label")
-    other = {*features, *request.texts("features"), *(request.text(name) for name in ("id", "split", "clean", "image"))}
-    found = [name for name in header if name.lower() in _LABEL_NAMES and name not in other]
+    found = _alike(header, features, request)
     if len(found) > 1:
         raise PencilError(
             f"{' and '.join(found)} may each be the label; name it (--set data.options.label={found[0]}), and, to leave"
@@ -73,6 +74,22 @@ def _label_column(header: Sequence[str], features: Sequence[str], request: Reque
         return "".join(found)
     known = ", ".join(header)
     raise PencilError(f"there is no column called label, target, class or y; name it by option label (of {known}).")
+
+
+def _alike(header: Sequence[str], features: Sequence[str], request: Request) -> list[str]:
+    """Return the columns that are called as labels are, and are named as nothing else."""
+    other = {*features, *request.texts("features"), *(request.text(name) for name in ("id", "split", "clean", "image"))}
+    return [name for name in header if name.lower() in _LABEL_NAMES and name not in other]
+
+
+def _refuse_leaks(header: Sequence[str], way: str, features: Sequence[str], request: Request) -> None:
+    """Refuse to learn, beside labels that come in several columns, from one that is called as a label is."""
+    alike = [name for name in _alike(header, features, request) if name not in request.texts(way)]
+    if alike and not (features or request.texts("features")):
+        raise PencilError(
+            f"{' and '.join(alike)} may be the label that {way} gives, and would be learned from; name the columns to"
+            " learn from (--set data.options.features=…)."
+        )
 
 
 def _table(path: Path, label: str, run: Sequence[tuple[str, str]], request: Request) -> Any:
