@@ -232,8 +232,8 @@ _LIST = (
             *_noisy("cifar10", "asymmetric", "asymmetric_cifar10", (40,), "fast"),
             Cell("random1", "human, random1", "fast", human="random_label1"),
         ),
-        ("PENCIL is the whole recipe; every other row differs from it in one part.", SYMMETRIC, _PAIRS, _HUMAN, SPLIT,
-         RULE),
+        ("PENCIL is the whole recipe; every other row differs from it in one part. Two views of an image, whose mean "
+         "prediction moved its label, brought nothing and went out.", SYMMETRIC, _PAIRS, _HUMAN, SPLIT, RULE),
     ),
 )  # fmt: skip
 
