@@ -98,3 +98,23 @@ def test_test_inputs_must_have_the_same_shape():
 def test_large_images_are_photographs():
     data = from_arrays(np.zeros((2, 128, 96, 3), np.uint8), [0, 1])
     assert data.facts["photographs"] and data.default_backbone == "" and data.preparation.crop == 84
+
+
+@pytest.mark.parametrize(
+    "marks",
+    [
+        np.array([True, None, False, None], dtype=object),
+        [1.0, np.nan, 0.0, 1.0],
+        ["False", "True", "no", ""],
+        [0, 1, 2, 3],
+        [[True], [False], [True], [False]],
+    ],
+)
+def test_only_marks_that_are_true_or_false_trust_a_label(marks):
+    x = np.eye(4, dtype=np.float32)
+    labelled = [(row, label) for row, label in zip(torch.from_numpy(x), [0, 1, 0, 1], strict=True)]
+    for make in (lambda: from_arrays(x, [0, 1, 0, 1], trusted=marks), lambda: from_torch(labelled, trusted=marks)):
+        with pytest.raises(PencilError, match="give True or False for each example"):
+            make()
+    for good in ([True, False, True, True], [1, 0, 1, 1], torch.tensor([1.0, 0, 1, 1])):
+        assert from_arrays(x, [0, 1, 0, 1], trusted=good).train.trusted.tolist() == [True, False, True, True]

@@ -98,3 +98,19 @@ def test_the_labels_of_a_table_are_names():
 def test_soft_labels_may_be_tensors_of_16_bits():
     soft = torch.tensor([[0.25, 0.75], [1.0, 0.0]], dtype=torch.bfloat16)
     assert as_values(soft).tolist() == [[0.25, 0.75], [1.0, 0.0]]
+
+
+def test_large_numbers_are_not_merged_beside_missing_ones():
+    values = as_values(np.array([2**53, 2**53 + 1, None], dtype=object))
+    assert values.tolist() == [2**53, 2**53 + 1, -1]
+
+
+@pytest.mark.parametrize("column", [["a", "b", None], [1, 2, 1]])
+def test_a_frame_of_one_column_is_its_values(column):
+    pandas = pytest.importorskip("pandas")
+    assert as_values(pandas.DataFrame({"l": column})).tolist() == column
+
+
+def test_a_frame_of_names_is_no_list_of_its_columns():
+    pandas = pytest.importorskip("pandas")
+    assert as_values(pandas.DataFrame({"l": ["a", "b"], "m": ["b", "a"]})).tolist() == [["a", "b"], ["b", "a"]]

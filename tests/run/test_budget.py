@@ -70,3 +70,9 @@ def test_what_is_measured_does_not_look_at_all_the_data_first(monkeypatch: pytes
     planned = plan((pictures, Y), QUICK | {"data": {"held_out": 0.2}, "optimizer": {"batch_size": 480}})
     assert planned.settings.teaching.distortion, "a run would look"
     assert estimate_seconds(planned, choose_machine(planned.settings.hardware)) > 0
+
+
+@pytest.mark.parametrize("budget", ["5s", float("nan"), float("inf"), -1])
+def test_a_budget_is_a_number_of_seconds(budget: object) -> None:
+    with pytest.raises(PencilError, match="give a number of seconds, more than 0"):
+        pencil.fit(X, Y, settings=QUICK, budget=budget)  # type: ignore[arg-type]

@@ -272,6 +272,17 @@ def test_epochs_that_are_no_number_are_refused(quick: dict[str, Any], epochs: An
     assert not (tmp_path / "run").exists()
 
 
+def test_missing_labels_are_counted_and_minus_one_is_named_as_one(quick: dict[str, Any], tmp_path: Path) -> None:
+    x, y = np.random.default_rng(0).normal(size=(60, 4)).astype(np.float32), np.arange(60) % 3 - 1
+    result = pencil.fit(x, y, settings=quick, epochs=(1, 1, 1), out=tmp_path / "run")
+    assert "20 of 56 training labels are missing (empty, or -1 in arrays)." in (tmp_path / "run/log.txt").read_text()
+    with pytest.raises(PencilError, match="Labels that are -1 count as missing"):
+        pencil.fit(x, np.where(y == 1, 1, -1), settings=quick)
+    for other in (x, [1, 2]):
+        with pytest.raises(PencilError, match=r"cannot predict a (ndarray|list); .* pencil\.data\.from_arrays"):
+            predict_run(result.folder, other)
+
+
 def test_cross_entropy_leaves_the_labels(tmp_path: Path, quick: dict[str, Any]) -> None:
     result = pencil.fit("digits", method="cross_entropy", out=tmp_path / "run", settings=quick, epochs=(2,))
     rows = result.labels.to_pylist()

@@ -60,6 +60,10 @@ def test_a_failing_run_stops_no_other_and_finished_ones_are_not_repeated(
     ]
     assert (tmp_path / "runs/one/result.json").stat().st_mtime_ns == written
 
+    file.write_text(file.read_text().replace("seed = 2", "seed = 3"))
+    assert run(["sweep", str(file)]) == 2
+    assert "the run two is finished, with other settings than the file has now (seed)" in capsys.readouterr().err
+
 
 @pytest.mark.parametrize(
     ("text", "line"),
@@ -113,3 +117,17 @@ def test_a_terminated_sweep_saves_its_runs_and_goes_on(tmp_path: Path, capsys: p
     assert code == 0, told
     assert "long: going on" in told
     assert state_of(tmp_path / "runs/long") == "finished"
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("[runs]\na = 1", r"runs\.a is no table; write \[runs\.a\]"),
+        ("settings = 3\n[runs.a]", r"settings is no table; write \[settings\]"),
+        ("out = 3\n[runs.a]", "out is 3; give the name of a folder"),
+    ],
+)
+def test_what_is_no_table_is_named(tmp_path: Path, text: str, says: str) -> None:
+    (tmp_path / "sweep.toml").write_text(text)
+    with pytest.raises(PencilError, match=says):
+        read_sweep(tmp_path / "sweep.toml")

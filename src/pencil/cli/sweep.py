@@ -26,9 +26,10 @@ def sweep(
     A failed run stops no other; the exit code is then 1.
     """
     from pencil.run.queue import run_jobs
-    from pencil.sweep import read_sweep, rows
+    from pencil.sweep import read_sweep, refuse_edited, rows
 
     jobs = read_sweep(file, out)
+    refuse_edited(jobs)
     outcomes = run_jobs(jobs, parallel=parallel, tell=lambda line: typer.echo(line, err=True))
     found = rows(outcomes)
     typer.echo(json.dumps(found, indent=2) if as_json else _table(found))

@@ -63,7 +63,7 @@ def _examples(
     truth = None
     if clean is not None:
         truth = labels.encode(_counted(clean, count, "clean labels"), names, by_name=by_name, what="clean label").given
-    marks = None if trusted is None else _counted(trusted, count, "trusted marks").astype(np.bool_)
+    marks = None if trusted is None else _counted(labels.as_marks(trusted), count, "trusted marks").astype(np.bool_)
     keys = content_ids(inputs) if ids is None else given_ids(ids, count)
     return Examples(ArrayInputs(inputs), keys, encoded.given, encoded.distribution, marks, truth)
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -39,6 +39,9 @@ def as_values(labels: Any) -> NDArray[Any]:
     labels = plain(labels)
     try:
         array = np.asarray(labels)
+        if array.ndim == 2:
+            # Not the frame or list that it came from: a frame would give the names of its columns.
+            labels = array = array[:, 0] if array.shape[1] == 1 else array
         if array.dtype.kind not in "biuf":
             # NumPy would turn a missing name into the text "nan": look at each as it was given.
             array = _from_objects(np.array(list(labels), dtype=object))
@@ -46,8 +49,6 @@ def as_values(labels: Any) -> NDArray[Any]:
         raise PencilError(
             f"labels cannot be understood ({error}); give one for each example, all of one kind."
         ) from error
-    if array.ndim == 2 and array.shape[1] == 1:
-        array = array[:, 0]
     if array.ndim not in (1, 2):
         raise PencilError(f"labels have shape {array.shape}; give one for each example, or [examples, classes].")
     if array.dtype == bool:
@@ -64,6 +65,9 @@ def _from_objects(array: NDArray[Any]) -> NDArray[Any]:
     if not all(isinstance(value, Real) for value in array[~missing]):
         texts = [None if gone else str(value) for value, gone in zip(array, missing, strict=True)]
         return np.array(texts, dtype=object)
+    if all(isinstance(value, Integral) and abs(int(value)) < 2**63 for value in array[~missing]):
+        # Not by way of floats, which merge large ones.
+        return np.array([UNLABELLED if gone else int(value) for value, gone in zip(array, missing, strict=True)])
     return _whole(np.array([np.nan if gone else float(value) for value, gone in zip(array, missing, strict=True)]))
 
 
@@ -93,6 +97,14 @@ def as_names(labels: Sequence[Any]) -> NDArray[Any]:
         return array
     names = {value: None if _is_missing(value) else str(int(value)) for value in dict.fromkeys(labels)}
     return np.array([names[value] for value in labels], dtype=object)
+
+
+def as_marks(marks: Any) -> NDArray[np.bool_]:
+    """Return marks of examples, each of them true or false, 1 or 0."""
+    array = np.asarray(plain(marks))
+    if array.ndim != 1 or not all(isinstance(mark, (bool, np.bool_)) or mark in (0, 1) for mark in array.tolist()):
+        raise PencilError("trusted marks are not all true or false; give True or False for each example.")
+    return array.astype(np.bool_)
 
 
 def class_names_of(*sets: NDArray[Any]) -> tuple[str, ...]:

@@ -46,7 +46,8 @@ def check(dataset: Dataset) -> None:
     """Refuse a dataset that cannot be trained on."""
     if dataset.num_classes < 2:
         only = f' ("{dataset.class_names[0]}")' if dataset.class_names else ""
-        raise PencilError(f"{dataset.name} has {dataset.num_classes} class{only}; training needs at least two.")
+        hint = " Labels that are -1 count as missing." if (dataset.train.given == UNLABELLED).any() else ""
+        raise PencilError(f"{dataset.name} has {dataset.num_classes} class{only}; training needs at least two.{hint}")
     twice = [name for name, count in Counter(dataset.class_names).items() if count > 1]
     if twice:
         raise PencilError(f'two classes of {dataset.name} are called "{twice[0]}"; rename one.')

@@ -77,7 +77,7 @@ def from_torch(
     found = labels.class_names_of(*(part for part in (values, truth, test_values) if part is not None))
     classes = found if names is None else tuple(str(one) for one in names)
     train = _examples(inputs, values, classes, by_name, ids)
-    marks = None if trusted is None else np.asarray(trusted, dtype=np.bool_)
+    marks = None if trusted is None else labels.as_marks(trusted)
     for extra, what in ((truth, "clean labels"), (marks, "trusted marks")):
         if extra is not None and len(extra) != len(train):
             raise PencilError(f"there are {len(extra)} {what} for {len(train)} examples; give one each.")

@@ -1,7 +1,9 @@
 """Fits the lengths of a run's phases into the time there is."""
 
+import math
 from collections.abc import Sequence
 from itertools import accumulate
+from numbers import Real
 
 from pencil.errors import PencilError
 from pencil.run.build import Machine
@@ -14,8 +16,8 @@ MOST = 5
 
 def lengths_for(plan: Plan, machine: Machine, seconds: float) -> list[int]:
     """Return the epochs of each phase with which a planned run takes about so long, as measured on this machine."""
-    if seconds <= 0:
-        raise PencilError(f"the budget is {seconds:g} seconds; give more than 0.")
+    if not isinstance(seconds, Real) or not 0 < seconds < math.inf:
+        raise PencilError(f"the budget is {seconds!r}; give a number of seconds, more than 0.")
     if machine.processes.count > 1:
         raise PencilError("--budget is for one process; give several the lengths of their phases with --epochs.")
     usual = [phase.usual for phase in plan.phases]

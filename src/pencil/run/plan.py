@@ -21,6 +21,7 @@ from pencil.config import (
     to_document,
 )
 from pencil.data import Dataset
+from pencil.data.dataset import UNLABELLED
 from pencil.data.request import default_cache_dir
 from pencil.errors import PencilError
 from pencil.methods import Method
@@ -90,7 +91,7 @@ def plan(
     method = methods.create(method_name, settings.options, dataset.num_classes)
     method.inform(_known(dataset))
     _check_teaching(settings, method)
-    warnings = tuple(line for line in (dataset.facts.get("left_out"), warning) if line)
+    warnings = tuple(line for line in (dataset.facts.get("left_out"), _unlabelled(dataset), warning) if line)
     return Plan(settings, dataset, method, method.phases(settings.phases), warnings)
 
 
@@ -99,6 +100,11 @@ def _recipe(asked: Settings, method: str, dataset: Dataset) -> Document:
     accelerated = choose_device(asked.hardware.device).type != "cpu"
     facts = recipes.Facts(len(dataset.train), dataset.num_classes, inputs.kind, phase_names, inputs.shape, accelerated)
     return recipes.resolve(asked.recipe or DEFAULT_RECIPE, method, facts)
+
+
+def _unlabelled(dataset: Dataset) -> str:
+    missing, count = int((dataset.train.given == UNLABELLED).sum()), len(dataset.train)
+    return f"{missing:,} of {count:,} training labels are missing (empty, or -1 in arrays)." if missing else ""
 
 
 def _check_teaching(settings: Settings, method: Method) -> None:

@@ -60,7 +60,10 @@ def load_network(folder: RunFolder, settings: Settings, *, backbone: str = "") -
     try:
         model.load_state_dict(weights)
     except RuntimeError:
-        raise PencilError(f"{folder.model} does not fit the network {name}; the run folder is damaged.") from None
+        changed = "that code has changed since, or " if ".py:" in name else ""
+        raise PencilError(
+            f"{folder.model} does not fit the network {name}; {changed}the run folder is damaged."
+        ) from None
     return model.eval()
 
 
@@ -78,6 +81,11 @@ def predict_run(
     settings = from_document(read_toml(folder.config))
     model = load_network(folder, settings, backbone=backbone)
     dataset, features = source, _features(folder)
+    if not isinstance(source, (Dataset, str, Path)):
+        raise PencilError(
+            f"cannot predict a {type(source).__name__}; give a path, a source's name or a pencil.data.Dataset, as "
+            "pencil.data.from_arrays makes one."
+        )
     if not isinstance(source, Dataset):
         wanted = _data_settings(str(source), settings, data_settings or {})
         dataset = data.read(wanted, labels_needed=False, trained_features=features)

@@ -12,10 +12,12 @@ options = { label_step = "1.2 -> 0" }
 from pathlib import Path
 from typing import Any
 
-from pencil.config import merge, read_toml
+from pencil.config import from_document, merge, read_toml
 from pencil.errors import PencilError, did_you_mean
 from pencil.results.documents import read_object
-from pencil.run.queue import Job, Outcome
+from pencil.results.folder import RunFolder
+from pencil.run.plan import differing
+from pencil.run.queue import Job, Outcome, state_of
 
 KEYS = ("out", "settings", "runs")
 
@@ -29,11 +31,31 @@ def read_sweep(path: Path, out: Path | None = None) -> list[Job]:
     runs = document.get("runs")
     if not isinstance(runs, dict) or not runs:
         raise PencilError(f"{path} has no runs; add one table a run: [runs.NAME].")
-    root = out or Path(document.get("out") or path.with_suffix(""))
-    for name in runs:
+    shared, place = document.get("settings", {}), document.get("out") or str(path.with_suffix(""))
+    if not isinstance(shared, dict):
+        raise PencilError(f"{path}: settings is no table; write [settings] and a line for each.")
+    if not isinstance(place, str):
+        raise PencilError(f"{path}: out is {place}; give the name of a folder.")
+    root = out or Path(place)
+    for name, run in runs.items():
+        if not isinstance(run, dict):
+            raise PencilError(f"{path}: runs.{name} is no table; write [runs.{name}] and a line for each setting.")
         if Path(name).name != name or name.startswith("."):
             raise PencilError(f'{path}: "{name}" cannot be a folder\'s name; use letters, digits and dashes.')
-    return [Job(name, root / name, merge(document.get("settings", {}), run)) for name, run in runs.items()]
+    return [Job(name, root / name, merge(shared, run)) for name, run in runs.items()]
+
+
+def refuse_edited(jobs: list[Job]) -> None:
+    """Refuse a finished run under settings that are not those it had: its figures would be taken for theirs."""
+    for job in jobs:
+        if state_of(job.folder) != "finished":
+            continue
+        other = differing(from_document(read_toml(RunFolder.open(job.folder).config)), job.document)
+        if other:
+            raise PencilError(
+                f"the run {job.name} is finished, with other settings than the file has now ({', '.join(other)}); give"
+                f" it another name, or remove {job.folder}."
+            )
 
 
 def rows(outcomes: list[Outcome]) -> list[dict[str, Any]]:
