@@ -59,17 +59,17 @@ def _examples(
     trusted: Any | None = None,
 ) -> Examples:
     count = len(inputs)
-    encoded = labels.encode(_counted(y, count, "labels"), names, by_name=by_name)
+    encoded = labels.encode(_counted(labels.as_values(y), count, "labels"), names, by_name=by_name)
     truth = None
     if clean is not None:
-        truth = labels.encode(_counted(clean, count, "clean labels"), names, by_name=by_name, what="clean label").given
-    marks = None if trusted is None else _counted(labels.as_marks(trusted), count, "trusted marks").astype(np.bool_)
+        known = _counted(labels.as_values(clean), count, "clean labels")
+        truth = labels.encode(known, names, by_name=by_name, what="clean label").given
+    marks = None if trusted is None else _counted(labels.as_marks(trusted), count, "trusted marks")
     keys = content_ids(inputs) if ids is None else given_ids(ids, count)
     return Examples(ArrayInputs(inputs), keys, encoded.given, encoded.distribution, marks, truth)
 
 
-def _counted(values: Any, count: int, what: str) -> NDArray[Any]:
-    array = labels.as_values(values)
+def _counted(array: NDArray[Any], count: int, what: str) -> NDArray[Any]:
     if len(array) != count:
         raise PencilError(f"there are {len(array)} {what} for {count} examples; give one each.")
     return array

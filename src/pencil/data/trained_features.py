@@ -19,13 +19,13 @@ from pencil.errors import PencilError
 _REST = re.compile(r"\[[0-9]+\]$|=")
 
 
-def located(titles: Sequence[str], names: Collection[str]) -> list[tuple[str, str]]:
+def columns_of(titles: Sequence[str], names: Collection[str]) -> list[tuple[str, str]]:
     """Return the column of each feature and the rest of its name: nothing, "[place]" of a list or "=text"."""
     known = set(names)
-    return [_located(title, known) for title in titles]
+    return [_column_of(title, known) for title in titles]
 
 
-def _located(title: str, known: Collection[str]) -> tuple[str, str]:
+def _column_of(title: str, known: Collection[str]) -> tuple[str, str]:
     ends = [rest.start() for rest in _REST.finditer(title)]
     for end in (len(title), *ends):
         if title[:end] in known:
@@ -37,7 +37,7 @@ def _located(title: str, known: Collection[str]) -> tuple[str, str]:
 def read_features(table: Any, titles: Sequence[str]) -> NDArray[np.float32]:
     """Return the features as rows, in the run's order; a text that the run never saw is none of those it knows."""
     places: dict[str, dict[str, int]] = {}
-    for place, (name, rest) in enumerate(located(titles, table.column_names)):
+    for place, (name, rest) in enumerate(columns_of(titles, table.column_names)):
         places.setdefault(name, {})[rest] = place
     rows = np.zeros((table.num_rows, len(titles)))
     for name, rests in places.items():

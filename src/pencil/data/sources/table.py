@@ -38,7 +38,7 @@ def read(request: Request) -> Dataset:
 
 def _read(path: Path, request: Request) -> Dataset:
     header = tables.column_names(path)
-    run = trained_features.located(request.trained_features, header)
+    run = trained_features.columns_of(request.trained_features, header)
     label = _label_column(header, [name for name, _ in run], request)
     table = _table(path, label, run, request)
     values, names = _labels(table, label, request)
