@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from pencil.backbones._preact import PreActBlock
-from pencil.backbones._resnet import BasicBlock
+from pencil.backbones._resnet import BasicBlock, Image
 from pencil.kernels import BlockConv, _conv64, _wgrad_cuda, introduce_operators
 
 pytestmark = [
@@ -79,11 +79,42 @@ def test_output_moments_and_gradients_are_those_of_torch(batch: int, height: int
     torch.testing.assert_close(seen[3][1].double(), wide.var((0, 2, 3), unbiased=False), rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize(("batch", "size"), [(128, 32), (72, 32), (320, 16)])
+@pytest.mark.parametrize("both", [False, True])
+@pytest.mark.parametrize("add", [False, True])
+def test_a_gradient_through_the_normalisation_before(add: bool, both: bool, batch: int, size: int) -> None:
+    torch.manual_seed(0)
+    grad, other, x, y = (_images(batch, 64, size, size) for _ in range(4))
+    kernel = (0.1 * _images(64, 64, 3, 3)).contiguous(memory_format=LAST)
+    moments, weight, bias = (
+        torch.rand(2, 64, device="cuda"),
+        torch.rand(64, device="cuda"),
+        torch.randn(64, device="cuda"),
+    )
+    given = (grad, other if both else None, y if add else None, kernel, x, moments, weight, bias, 1e-5)
+    passed, partial = _conv64.norm_gradient(*given)
+    wide = moments.double()[:, :, None, None]
+    away = x.double() - wide[0]
+    shown = (
+        y.double()
+        if add
+        else weight.double()[:, None, None] * away / (wide[1] + 1e-5).sqrt() + bias.double()[:, None, None]
+    )
+    expected = functional.conv_transpose2d(grad.double(), kernel.double(), padding=1)
+    expected = torch.where(shown > 0, expected + (other.double() if both else 0.0), 0.0)
+    assert _apart(passed, expected) < 4e-3
+    sums = torch.stack([(passed.double() * away).sum((0, 2, 3)), passed.double().sum((0, 2, 3))])
+    assert _apart(partial.sum(0), sums) < 1e-4
+    for _ in range(3):
+        again = _conv64.norm_gradient(*given)
+        assert torch.equal(again[0], passed) and torch.equal(again[1], partial)
+
+
 @pytest.mark.parametrize("compiled", [False, True])
-def test_a_block_learns_as_one_of_plain_layers(monkeypatch: pytest.MonkeyPatch, compiled: bool) -> None:
+def test_blocks_learn_as_those_of_plain_layers(monkeypatch: pytest.MonkeyPatch, compiled: bool) -> None:
     torch.manual_seed(0)
     x, grad = _images(128, 64, 32, 32), _images(128, 64, 32, 32)
-    block = BasicBlock(64, 64, 1).to("cuda", memory_format=LAST)
+    blocks = nn.Sequential(BasicBlock(64, 64, 1), BasicBlock(64, 64, 1)).to("cuda", memory_format=LAST)
     introduce_operators()
     takes = _conv64.takes
 
@@ -93,14 +124,15 @@ def test_a_block_learns_as_one_of_plain_layers(monkeypatch: pytest.MonkeyPatch, 
         model = torch.compile(block, dynamic=False, fullgraph=True) if compiled and fuse else block
         image = (x.double() if exact else x.clone()).requires_grad_()
         with torch.autocast("cuda", torch.bfloat16, enabled=not exact):
-            one, other = model((image, image))
-        given = grad.to(one.dtype)
-        torch.autograd.backward([one, other], [given, given])
-        found = [one.detach(), image.grad, *(p.grad for p in block.parameters()), *block.buffers()]
+            out = model(Image(image)).finished()
+        out.backward(grad.to(out.dtype))
+        found = [out.detach(), image.grad, *(p.grad for p in block.parameters()), *block.buffers()]
         return [tensor.double() for tensor in found if tensor is not None]
 
-    right, rounded, found = results(block, exact=True, fuse=False), results(block, fuse=False), results(block)
-    assert len(right) == len(found) == 2 + 6 + 6
+    right, rounded, found = results(blocks, exact=True, fuse=False), results(blocks, fuse=False), results(blocks)
+    assert len(right) == len(found) == 2 + 2 * (6 + 6)
+    again = results(blocks)
+    assert all(torch.equal(one, other) for one, other in zip(found, again, strict=True)), "the same to the bit"
     for exactly, plain, ours in zip(right, rounded, found, strict=True):
         assert (ours - exactly).norm() <= 2 * (plain - exactly).norm() + 1e-3 * exactly.norm()
 

@@ -1,8 +1,6 @@
 """The convolution for Hopper, run on the CPU by an emulation of a GPU's threads, against torch in 64 bits."""
 
 import copy
-import ctypes
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -14,42 +12,17 @@ pytest.importorskip("triton", reason="triton is not installed")
 
 from pencil.kernels import BlockConv, BlockNorm, NormReLU, _conv64, _norm_cuda, _nvrtc
 
-from .conftest import OnGPU
+from .conftest import Launch, OnGPU
 
 CHANNELS, LAST = 64, torch.channels_last
-CALL = """
-extern "C" int shared_bytes() { return SHARED_BYTES; }
-extern "C" const char* run(int programs, unsigned seed, bool waits, const u16* image, const u16* kernel, u16* out,
-                           float* partial, int batch) {
-    late = waits;
-    return launch_in_disorder(programs, THREADS, seed, [=] { conv64(image, kernel, out, partial, batch); });
-}
-"""
-Launch = Callable[..., None]
 
 
-@pytest.fixture(scope="module")
-def emulated(build: Callable[..., ctypes.CDLL]) -> Launch:
-    """What stands in for the launch of the kernel; programs are so few that each has several tiles."""
-    text = f"{_nvrtc.source('conv64.cu')}{CALL}"
-
-    def launch(
-        known: dict[str, int],
-        device: Any,
-        tiles: int,
-        args: list[Any],
-        programs: int = 1,
-        seed: int = 1,
-        late: bool = True,
-    ) -> None:
-        library = build(text, known)
-        library.run.restype = ctypes.c_char_p
-        assert library.shared_bytes() == _conv64.shared_bytes(known["WIDTH"])
-        pointers = [ctypes.c_void_p(tensor.data_ptr()) for tensor in args[:-1]]
-        wrong = library.run(programs, seed, ctypes.c_bool(late), *pointers, args[-1])
-        assert wrong is None, wrong
-
-    return launch
+@pytest.fixture(autouse=True)
+def processors(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many programs there are: so few that each has several tiles."""
+    number = [1]
+    monkeypatch.setattr(_nvrtc, "processors", lambda device: number[0])
+    return number
 
 
 def _images(batch: int, height: int, width: int) -> Tensor:
@@ -74,16 +47,17 @@ def _apart(a: Tensor, b: Tensor) -> float:
     ],
 )
 def test_a_convolution_and_its_moments(
-    emulated: Launch, monkeypatch: pytest.MonkeyPatch, way: str, batch: int, height: int, width: int, programs: int,
-    late: bool,
+    emulated_conv64: Launch, processors: list[int], monkeypatch: pytest.MonkeyPatch, way: str, batch: int, height: int,
+    width: int, programs: int, late: bool,
 ) -> None:  # fmt: skip
     torch.manual_seed(0)
+    processors[0] = programs
     image = _images(batch, height, width)
     kernel = (0.1 * torch.randn(CHANNELS, CHANNELS, 3, 3)).bfloat16().contiguous(memory_format=LAST)
     rubbish = torch.full_like
     monkeypatch.setattr(torch, "empty_like", lambda x: rubbish(x, float("nan")))
     for seed in (1, 15838):
-        monkeypatch.setattr(_conv64, "_launch", lambda *args: emulated(*args, programs, seed, late))  # noqa: B023
+        monkeypatch.setattr(_conv64, "_launch", lambda *args: emulated_conv64(*args, seed, late))  # noqa: B023
         if way == "gradient":
             found = _conv64.gradient(image, kernel)
             expected = functional.conv_transpose2d(image.double(), kernel.double(), padding=1)
@@ -94,6 +68,49 @@ def test_a_convolution_and_its_moments(
             assert _apart(sums[:, 0], tiles.mean(1)) < 1e-5
             assert _apart(sums[:, 1], tiles.var(1, unbiased=False) * _conv64.TILE) < 1e-5
         assert _apart(found, expected) < 3e-3
+
+
+@pytest.mark.parametrize(
+    ("add", "both", "height", "width", "programs", "late"),
+    [
+        (False, False, 32, 32, 1, True),
+        (False, False, 32, 32, 3, False),
+        (False, True, 32, 32, 3, True),
+        (True, True, 32, 32, 3, True),
+        (True, True, 16, 16, 2, True),
+        (True, False, 8, 64, 5, True),  # more programs than tiles of either group
+    ],
+)
+def test_a_gradient_through_the_normalisation_before(
+    emulated_conv64: Launch, processors: list[int], monkeypatch: pytest.MonkeyPatch, add: bool, both: bool, height: int,
+    width: int, programs: int, late: bool,
+) -> None:  # fmt: skip
+    torch.manual_seed(0)
+    processors[0], eps = programs, 1e-5
+    grad, other, x, added = (_images(2, height, width) for _ in range(4))
+    kernel = (0.1 * torch.randn(CHANNELS, CHANNELS, 3, 3)).bfloat16().contiguous(memory_format=LAST)
+    weight, bias, moments = torch.rand(CHANNELS) - 0.3, torch.randn(CHANNELS), torch.rand(2, CHANNELS)
+    away = x.double() - moments[0].double()[:, None, None]
+    scale = weight.double() * (moments[1].double() + eps).rsqrt()
+    y = (
+        (scale[:, None, None] * away + bias.double()[:, None, None] + (added.double() if add else 0.0))
+        .relu()
+        .bfloat16()
+    )
+    y = y.contiguous(memory_format=LAST)
+    rubbish = torch.full_like
+    monkeypatch.setattr(torch, "empty_like", lambda x: rubbish(x, float("nan")))
+    for seed in (1, 15838):
+        monkeypatch.setattr(_conv64, "_launch", lambda *args: emulated_conv64(*args, seed, late))  # noqa: B023
+        given = (grad, other if both else None, y if add else None, kernel, x, moments, weight, bias, eps)
+        passed, partial = _conv64.norm_gradient(*given)
+        expected = functional.conv_transpose2d(grad.double(), kernel.double(), padding=1)
+        expected = (expected + (other.double() if both else 0.0)) * (y > 0)
+        assert _apart(passed, expected) < 4e-3
+        assert partial.shape == (2 * min(programs, 2 * height * width // 256), 2, CHANNELS)
+        found = passed.double()
+        sums = torch.stack([(found * away).sum((0, 2, 3)), found.sum((0, 2, 3))])
+        assert _apart(partial.sum(0), sums) < 1e-5
 
 
 def test_other_sizes_and_machines_are_left_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,13 +142,13 @@ def test_what_is_taken(
 
 
 @pytest.fixture
-def fused(emulated: Launch, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, int]]:
+def fused(emulated_conv64: Launch, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, int]]:
     """Convolve as if this were such a GPU; returns what is launched."""
     launched: list[dict[str, int]] = []
 
     def launch(known: dict[str, int], *args: Any) -> None:
         launched.append(known)
-        emulated(known, *args)
+        emulated_conv64(known, *args)
 
     monkeypatch.setattr(_conv64, "_launch", launch)
     monkeypatch.setattr(_conv64, "takes", lambda x, _: x.dtype == torch.bfloat16 and _nvrtc.available(wgmma=True))

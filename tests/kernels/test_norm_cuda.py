@@ -1,70 +1,21 @@
 """The normalisation in CUDA C++, run on the CPU by an emulation of a GPU's threads, against torch in 64 bits."""
 
-import ctypes
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 import torch
 from torch import Tensor, nn
 
-from pencil.backbones._resnet import BasicBlock
+from pencil.backbones._resnet import BasicBlock, Image
 from pencil.kernels import BlockNorm, _norm_cuda, _nvrtc
 
+from .conftest import WAYS, Launch
+
 EPS = 1e-2
-CALL = """
-#include <utility>
-template <class... A, size_t... I> void pass(void (*kernel)(A...), void** args, std::index_sequence<I...>) {
-    kernel(*(A*)args[I]...);
-}
-template <class... A> int run(void (*kernel)(A...), int threads, int count, int across, int down, void** args) {
-    if (count != sizeof...(A)) return 1;
-    launch(across, down, 1, threads, [=] { pass(kernel, args, std::index_sequence_for<A...>()); });
-    return 0;
-}
-"""
-WAYS = ["plain", "relu", "relu, two gradients", "relu, added", "relu, added, two gradients"]
-Launch = Callable[[dict[str, int], Any, tuple[int, int], list[Any]], None]
-
-
-def _kernels() -> list[dict[str, int]]:
-    made = _norm_cuda.constants
-    several = [made(1), made(2, backward=True), made(2, backward=True, relu=True)]
-    several += [made(2, relu=relu, add=add) for relu, add in ((False, False), (True, False), (True, True))]
-    return several + [made(1, backward=True, relu="relu" in way, add="added" in way, both="two" in way) for way in WAYS]
-
-
-def _text(name: str, known: dict[str, int]) -> str:
-    """One kernel in a namespace of its own, and a function that runs it."""
-    before = "".join(f"#define {key} {value}\n" for key, value in known.items())
-    after = "".join(f"#undef {key}\n" for key in known)
-    kernel, source = _norm_cuda.name_of(known), _nvrtc.source("norm.cu").replace('extern "C" ', "")
-    call = f"run({name}::{kernel}, {known['THREADS']}, count, across, down, args)"
-    return (
-        f"{before}namespace {name} {{\n{source}}}\n{after}"
-        f'extern "C" int run_{name}(int count, int across, int down, void** args) {{ return {call}; }}\n'
-    )
-
-
-@pytest.fixture(scope="module")
-def emulated(build: Callable[..., ctypes.CDLL]) -> Launch:
-    """What stands in for the launch of a kernel; all are built at once, since reading the headers takes longest."""
-    kernels = _kernels()
-    library = build("".join([CALL, *(_text(f"kernel{n}", known) for n, known in enumerate(kernels))]), {})
-
-    def launch(known: dict[str, int], device: Any, grid: tuple[int, int], args: list[Any]) -> None:
-        kinds: dict[type, Any] = {int: ctypes.c_int, float: ctypes.c_double}
-        held = [ctypes.c_void_p(a.data_ptr()) if isinstance(a, Tensor) else kinds[type(a)](a) for a in args]
-        pointers = (ctypes.c_void_p * len(held))(*[ctypes.cast(ctypes.byref(one), ctypes.c_void_p) for one in held])
-        assert library[f"run_kernel{kernels.index(known)}"](len(held), *grid, pointers) == 0
-
-    return launch
 
 
 @pytest.fixture(autouse=True)
-def few_blocks(emulated: Launch, monkeypatch: pytest.MonkeyPatch) -> None:
+def few_blocks(emulated_norm: Launch, monkeypatch: pytest.MonkeyPatch) -> None:
     """So few that threads go round several times, and the last slab is short."""
-    monkeypatch.setattr(_norm_cuda, "_launch", emulated)
+    monkeypatch.setattr(_norm_cuda, "_launch", emulated_norm)
     monkeypatch.setattr(_norm_cuda, "BLOCKS", 5)
 
 
@@ -138,7 +89,7 @@ def test_a_mean_far_from_zero() -> None:
 
 @pytest.mark.parametrize(("relu", "add"), [(False, False), (True, False), (True, True)])
 def test_moments_that_are_known_are_not_taken_again(
-    emulated: Launch, monkeypatch: pytest.MonkeyPatch, relu: bool, add: bool
+    emulated_norm: Launch, monkeypatch: pytest.MonkeyPatch, relu: bool, add: bool
 ) -> None:
     x, added = _images(9, 64, 16, 17, shift=1.0), _images(9, 64, 16, 17) if add else None
     weight, bias = torch.randn(64), torch.randn(64)
@@ -146,7 +97,7 @@ def test_moments_that_are_known_are_not_taken_again(
     expected, moments = _norm_cuda.forward(x, None, added, weight, bias, *ours, 0.1, EPS, relu)
     launched: list[int] = []
     monkeypatch.setattr(
-        _norm_cuda, "_launch", lambda known, *args: (launched.append(known["STAGE"]), emulated(known, *args))
+        _norm_cuda, "_launch", lambda known, *args: (launched.append(known["STAGE"]), emulated_norm(known, *args))
     )
     found, same = _norm_cuda.forward(x, moments, added, weight, bias, *theirs, 0.1, EPS, relu)
     assert launched == [2]
@@ -208,7 +159,7 @@ def test_blocks_of_them_learn_as_blocks_of_plain_layers(monkeypatch: pytest.Monk
         network = network.double() if dtype == torch.float64 else network
         model = torch.compile(network, backend=backend, fullgraph=True) if backend and fuse else network
         with torch.autocast("cpu", torch.bfloat16, enabled=dtype == torch.bfloat16):
-            out, _ = model((x.to(dtype), x.to(dtype)))
+            out = model(Image(x.to(dtype))).finished()
         out.double().square().sum().backward()
         return [p.grad.double() for p in network.parameters() if p.grad is not None] + [
             b.double() for b in network.buffers()

@@ -4,14 +4,34 @@ Submodules carry the names that published weights use: conv1, bn1, layer1 … la
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from torch import Tensor, nn
 
 from pencil.backbones._init import he_initialise
-from pencil.kernels import BlockConv, BlockNorm, Stem
+from pencil.kernels import BlockConv, BlockNorm, Stem, convolved
 
-Ways = tuple[Tensor, Tensor]
-"""What a block is given, for its convolutions and for its shortcut: twice the same, each with a gradient of its own."""
+
+class Image(NamedTuple):
+    """What a block is given: an image that is still to be normalised, added to and activated, or one that is done.
+
+    So the last normalisation of a block meets the first convolution of the next, which can be computed together.
+    """
+
+    x: Tensor
+    moments: Tensor | None = None
+    added: Tensor | None = None
+    norm: BlockNorm | None = None
+
+    def into(self, conv: nn.Conv2d) -> tuple[Tensor, Tensor | None, Tensor]:
+        """Return the image convolved, the moments of that where they are known, and the image itself."""
+        if self.norm is None:
+            return *convolved(conv, self.x), self.x
+        return self.norm.then(conv, self.x, self.moments, self.added, besides=True)
+
+    def finished(self) -> Tensor:
+        """Return the image itself."""
+        return self.x if self.norm is None else self.norm(self.x, self.moments, self.added)
 
 
 class BasicBlock(nn.Module):
@@ -27,9 +47,10 @@ class BasicBlock(nn.Module):
         self.bn2 = BlockNorm(width)
         self.downsample = _shortcut(inside, width, stride)
 
-    def forward(self, x: Ways) -> Ways:
-        hidden = self.bn1(*self.conv1.with_moments(x[0]))
-        return self.bn2.twice(*self.conv2.with_moments(hidden), self.downsample(x[1]))
+    def forward(self, image: Image) -> Image:
+        hidden, moments, beside = image.into(self.conv1)
+        out, moments, _ = self.bn1.then(self.conv2, hidden, moments)
+        return Image(out, moments, self.downsample(beside), self.bn2)
 
 
 class Bottleneck(nn.Module):
@@ -49,9 +70,11 @@ class Bottleneck(nn.Module):
         self.bn3 = BlockNorm(outside)
         self.downsample = _shortcut(inside, outside, stride)
 
-    def forward(self, x: Ways) -> Ways:
-        hidden = self.bn2(*self.conv2.with_moments(self.bn1(self.conv1(x[0]))))
-        return self.bn3.twice(self.conv3(hidden), added=self.downsample(x[1]))
+    def forward(self, image: Image) -> Image:
+        hidden, moments, beside = image.into(self.conv1)
+        hidden, moments, _ = self.bn1.then(self.conv2, hidden, moments)
+        out, moments, _ = self.bn2.then(self.conv3, hidden, moments)
+        return Image(out, moments, self.downsample(beside), self.bn3)
 
 
 class ResNet(nn.Module):
@@ -78,15 +101,14 @@ class ResNet(nn.Module):
         he_initialise(self)
 
     def forward(self, x: Tensor) -> Tensor:
-        features, _ = self.layer4(self.layer3(self.layer2(self.layer1(self._stem(x)))))
-        logits: Tensor = self.fc(features.mean(dim=(2, 3)))
+        image: Image = self.layer4(self.layer3(self.layer2(self.layer1(self._stem(x)))))
+        logits: Tensor = self.fc(image.finished().mean(dim=(2, 3)))
         return logits
 
-    def _stem(self, x: Tensor) -> Ways:
+    def _stem(self, x: Tensor) -> Image:
         if isinstance(self.maxpool, nn.Identity):
-            return self.bn1.twice(self.conv1(x))
-        pooled = self.maxpool(self.bn1(self.conv1(x)))
-        return pooled, pooled
+            return Image(self.conv1(x), norm=self.bn1)
+        return Image(self.maxpool(self.bn1(self.conv1(x))))
 
 
 def _shortcut(inside: int, outside: int, stride: int) -> nn.Sequential:

@@ -4,7 +4,6 @@ Where a GPU computes in bfloat16, every step otherwise turns all weights to it, 
 """
 
 import copy
-import math
 from typing import NamedTuple
 
 import torch
@@ -86,15 +85,6 @@ def lowered(model: nn.Module, precision: Precision, device: torch.device) -> Low
         return LowWeights(model)
     except Exception:
         return None  # Not every network lets itself be copied.
-
-
-def largest(groups: list[Moving]) -> Tensor:
-    """Return the largest gradient of each parameter, or NaN.
-
-    This is how to find what is not finite: the usual check takes no bfloat16 on a GPU.
-    """
-    norms = [torch._foreach_norm(group.gradients, math.inf, torch.float32) for group in groups]
-    return torch.stack([norm for some in norms for norm in some])
 
 
 def descend(

@@ -12,11 +12,12 @@ from torch import Tensor, nn
 from pencil.data.augment import Prepare, draw
 from pencil.data.distort import distort
 from pencil.engine.feed import Feed
-from pencil.engine.low import LowWeights, descend, largest
+from pencil.engine.low import LowWeights, descend
 from pencil.engine.meters import batch_sums
 from pencil.engine.objective import Measured, joined, objective
 from pencil.engine.settle import settle
 from pencil.engine.state import State
+from pencil.kernels import largest
 from pencil.losses import mix
 from pencil.runtime import ALONE, Precision, Processes
 from pencil.table import ExampleTable, Rows
@@ -193,7 +194,8 @@ class Step:
         moving, group = low.moving(optimizer), optimizer.param_groups[0]
         numbers = group["momentum"], group["weight_decay"], group["nesterov"]
         with torch.no_grad():
-            self.descend(moving, largest(moving), count, self.state.lr, self.found, *numbers)
+            magnitudes = largest([gradient for each in moving for gradient in each.gradients])
+            self.descend(moving, magnitudes, count, self.state.lr, self.found, *numbers)
 
     def _update(self, count: Tensor) -> None:
         optimizer = self.state.optimizer

@@ -79,15 +79,30 @@ def backward(
     given = [grad, grad if other is None else other, x if y is None else y, x]
     rows, channels = _extent(*given)
     slabs, tall = cut(rows, channels)
-    out, passed = torch.empty_like(x), passed_like(x, add=add, both=both)
-    sums, partial = _floats(x, 2, channels), _floats(x, slabs, 2, channels)
-    grid, device, sizes = (slabs, channels // CHANNELS), x.device.index, [rows, channels, tall]
-    args = [*given, moments, weight, bias, passed, partial, *sizes, eps]
-    _launch(constants(1, backward=True, relu=relu, add=add, both=both), device, grid, args)
+    passed, partial = passed_like(x, add=add, both=both), _floats(x, slabs, 2, channels)
+    args = [*given, moments, weight, bias, passed, partial, rows, channels, tall, eps]
+    grid = slabs, channels // CHANNELS
+    _launch(constants(1, backward=True, relu=relu, add=add, both=both), x.device.index, grid, args)
     written = add or both
-    args = [passed if written else grad, x, partial, moments, weight, bias, out, sums, *sizes, slabs, eps]
-    _launch(constants(2, backward=True, relu=relu and not written), device, grid, args)
+    left = passed if written else grad
+    out, sums = finish_backward(left, x, partial, moments, weight, bias, eps, relu=relu and not written)
     return out, passed, sums
+
+
+def finish_backward(
+    passed: Tensor, x: Tensor, partial: Tensor, moments: Tensor, weight: Tensor, bias: Tensor, eps: float,
+    *, relu: bool = False,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """Return ∂x and [∂weight, ∂bias], from what is let through, or would be by this ReLU, and its sums [slabs, 2, C].
+
+    Those slabs may be others than the ones here.
+    """
+    rows, channels = _extent(x, passed)
+    slabs, tall = cut(rows, channels)
+    out, sums = torch.empty_like(x), _floats(x, 2, channels)
+    args = [passed, x, partial, moments, weight, bias, out, sums, rows, channels, tall, len(partial), eps]
+    _launch(constants(2, backward=True, relu=relu), x.device.index, (slabs, channels // CHANNELS), args)
+    return out, sums
 
 
 def passed_like(x: Tensor, *, add: bool, both: bool) -> Tensor:

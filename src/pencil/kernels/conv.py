@@ -23,9 +23,15 @@ class _Conv64(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor, _: Any) -> Any:
         x, kernel = ctx.saved_tensors
         grad = _last(grad)
-        if ctx.own:
-            return ops.conv64_gradient(grad, kernel), ops.wide_weight_gradient(grad, x, ctx.dtype)
-        return ops.conv64_gradient(grad, kernel), ops.torch_weight_gradient(grad, x, kernel, ctx.dtype)
+        return ops.conv64_gradient(grad, kernel), weight_gradient(grad, x, kernel, ctx.dtype, own=ctx.own)
+
+
+def weight_gradient(grad: Tensor, x: Tensor, kernel: Tensor, dtype: torch.dtype, *, own: bool) -> Tensor:
+    """Take the gradient of such a convolution's weights, by a kernel of our own or by torch's."""
+    if own:
+        gradient: Tensor = ops.wide_weight_gradient(grad, x, dtype)
+        return gradient
+    return ops.torch_weight_gradient(grad, x, kernel, dtype)
 
 
 class _Conv(torch.autograd.Function):
@@ -53,17 +59,24 @@ class BlockConv(nn.Conv2d):
 
     def with_moments(self, x: Tensor) -> tuple[Tensor, Tensor | None]:
         """Return the result, and its moments where they come for nothing."""
-        if not self._usual():
-            return self(x), None
-        if _conv64.takes(x, self.weight) and _halves(x.device.type):
+        if self.takes64(x):
             out, moments = _Conv64.apply(_last(x), self.weight)  # type: ignore[no-untyped-call]
             return out, moments
-        if _wgrad_cuda.takes(x, self.weight) and _halves(x.device.type):
+        if self._usual() and _wgrad_cuda.takes(x, self.weight) and _halves(x.device.type):
             return _Conv.apply(_last(x), self.weight), None  # type: ignore[no-untyped-call]
         return self(x), None
 
+    def takes64(self, x: Tensor) -> bool:
+        """Say whether the kernel of 64 channels convolves such images."""
+        return self._usual() and _conv64.takes(x, self.weight) and _halves(x.device.type)
+
     def _usual(self) -> bool:
         return self.training and self.stride == (1, 1) and self.weight.dtype in (torch.float32, torch.bfloat16)
+
+
+def convolved(conv: nn.Conv2d, x: Tensor) -> tuple[Tensor, Tensor | None]:
+    """Return the convolution of an image, and the moments of that where they come for nothing."""
+    return conv.with_moments(x) if isinstance(conv, BlockConv) else (conv(x), None)
 
 
 def _last(image: Tensor) -> Tensor:

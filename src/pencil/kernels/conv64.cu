@@ -12,8 +12,14 @@
 // in. Forward, the mean of each tile and the squared distances from it are taken; they are joined in a fixed order
 // elsewhere.
 //
+// Backward, the image before the convolution may have been normalised and activated (NORM), as norm.cu does it. Then the
+// other gradient of that image is added, what the ReLU let through is written instead of the image's gradient, and the
+// sums of the normalisation's own gradients are taken, by each warp group that multiplies over all its tiles.
+//
 // Constants of the compilation:
-//   HEIGHT, WIDTH  of an image     TURNED  towards the input
+//   HEIGHT, WIDTH  of an image                            TURNED  towards the input
+//   NORM           through a normalisation and its ReLU   ADD     something was added between the two
+//   BOTH           there are two gradients
 
 #include "hopper.cuh"
 
@@ -29,10 +35,14 @@ constexpr int WEIGHTS_AT = 2 * BAND_BYTES, STAGE_AT = WEIGHTS_AT + TAPS * TAP_BY
 constexpr int FULL = STAGE_AT + TILE * PIXEL;                         // Barriers: each third of the weights,
 constexpr int BAND_FULL = FULL + 3 * 8, BAND_EMPTY = BAND_FULL + 16;  // each group's pixels,
 constexpr int UNSTAGED = BAND_EMPTY + 16, NEXT = UNSTAGED + 16;       // its result written out, its turn to multiply.
-constexpr int SHARED_BYTES = NEXT + 16;
+constexpr int NORMAL_AT = NEXT + 24;                                  // Of each channel: mean, scale, offset.
+constexpr int SHARED_BYTES = NORM ? NORMAL_AT + 3 * CHANNELS * 4 : NEXT + 16;
+constexpr int STEP = 128 / CHUNKS, ROWS = TILE / STEP;  // Pixels written at once; how many a thread writes.
+constexpr int AT_ONCE = 4;                              // Of these, so many are read at once of what lies beside.
 
 static_assert(WIDTH % 8 == 0 && TILE % WIDTH == 0 && HEIGHT % LINES == 0, "a tile is some lines of one image");
-static_assert(SHARED_BYTES <= 232448, "shared memory of a program");
+static_assert(NORMAL_AT % 16 == 0 && SHARED_BYTES <= 232448, "shared memory of a program");
+static_assert(TURNED || !NORM, "forward the normalisation comes first");
 
 #ifndef EMULATED
 #define T64(i) T16(i), T16(i + 16), T16(i + 32), T16(i + 48)
@@ -107,8 +117,109 @@ DEVICE void bring(const u16* image, const u16* kernel, int tiles, u32 base, int 
     }
 }
 
+struct Before {  // What is known of the image before the convolution; all as in norm.cu.
+    const u16 *x, *other, *y;
+    const float *moments, *weight, *bias;
+    float eps;
+};
+
+#if NORM
+struct Normal {  // Of a thread's eight channels.
+    float mean[8], scale[8], offset[8];
+};
+
+DEVICE float* floats_at(int at) { return reinterpret_cast<float*>(shared + at); }
+
+DEVICE void keep_normal(const Before& before, int channel) {
+    const float scale = before.weight[channel] * inverse_root(before.moments[CHANNELS + channel] + before.eps);
+    float* const to = floats_at(NORMAL_AT);
+    to[channel] = before.moments[channel];
+    to[CHANNELS + channel] = scale;
+    to[2 * CHANNELS + channel] = before.bias[channel];
+}
+
+// Read anew for each tile: while products are summed there are no registers for it.
+DEVICE Normal normal_of(int chunk) {
+    Normal normal;
+    const float4* const from = reinterpret_cast<const float4*>(floats_at(NORMAL_AT)) + chunk * 2;
+    float* const to[3] = {normal.mean, normal.scale, normal.offset};
+#pragma unroll
+    for (int kind = 0; kind < (ADD ? 1 : 3); kind++)
+#pragma unroll
+        for (int half = 0; half < 2; half++) {
+            const float4 four = from[kind * CHANNELS / 4 + half];
+            to[kind][half * 4] = four.x, to[kind][half * 4 + 1] = four.y;
+            to[kind][half * 4 + 2] = four.z, to[kind][half * 4 + 3] = four.w;
+        }
+    return normal;
+}
+
+struct Beside {  // What lies beside some pixels of a gradient.
+    uint4 x[AT_ONCE], other[AT_ONCE], y[AT_ONCE];
+};
+
+DEVICE void ask(Beside& to, const Before& before, long long at) {
+#pragma unroll
+    for (int i = 0; i < AT_ONCE; i++) {
+        const long long from = at + i * STEP * CHANNELS;
+        to.x[i] = read16(before.x + from);
+        if (BOTH) to.other[i] = read16(before.other + from);
+        if (ADD) to.y[i] = read16(before.y + from);
+    }
+}
+
+DEVICE u32 pair_of(const uint4& all, int i) { return i == 0 ? all.x : i == 1 ? all.y : i == 2 ? all.z : all.w; }
+
+// Returns what the ReLU let through of a pixel's gradient; sums[2, 8] are of passed·(x − mean) and of passed.
+DEVICE uint4 let_through(const uint4& grad, const Beside& beside, int which, const Normal& normal, float (&sums)[2][8]) {
+    u32 passed[4];
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        u32 pair = pair_of(grad, i);
+        if (BOTH) {
+            const u32 more = pair_of(beside.other[which], i);
+            pair = pack(low(pair) + low(more), high(pair) + high(more));  // Rounded, as torch rounds such a sum.
+        }
+        const u32 given = pair_of(beside.x[which], i);
+        const float away[2] = {low(given) - normal.mean[2 * i], high(given) - normal.mean[2 * i + 1]};
+        float shown[2];
+        if (ADD)
+            shown[0] = low(pair_of(beside.y[which], i)), shown[1] = high(pair_of(beside.y[which], i));
+        else
+#pragma unroll
+            for (int k = 0; k < 2; k++) shown[k] = away[k] * normal.scale[2 * i + k] + normal.offset[2 * i + k];
+        if (shown[0] <= 0.0f) pair &= 0xffff0000u;
+        if (shown[1] <= 0.0f) pair &= 0x0000ffffu;
+        sums[0][2 * i] += low(pair) * away[0], sums[0][2 * i + 1] += high(pair) * away[1];
+        sums[1][2 * i] += low(pair), sums[1][2 * i + 1] += high(pair);
+        passed[i] = pair;
+    }
+    return make_uint4(passed[0], passed[1], passed[2], passed[3]);
+}
+
+// Adds up the sums of a warp group's threads, at a place that is its own by then: partial[2 · programs, 2, channels].
+DEVICE void finish(float (&sums)[2][8], float* partial, int group, int thread) {
+    const int warp = thread / 32, lane = thread % 32;
+    float* const place = floats_at(group * BAND_BYTES);
+#pragma unroll
+    for (int kind = 0; kind < 2; kind++)
+#pragma unroll
+        for (int i = 0; i < 8; i++) {
+            float& sum = sums[kind][i];
+            for (int mask = CHUNKS; mask < 32; mask *= 2) sum += from_lane(sum, mask);
+            if (lane < CHUNKS) place[(warp * 2 + kind) * CHANNELS + lane * 8 + i] = sum;
+        }
+    meet(2 + group, 128);
+    float all = 0.0f;
+#pragma unroll
+    for (int w = 0; w < 4; w++) all += place[w * 2 * CHANNELS + thread];
+    partial[((long long)blockIdx.x * 2 + group) * 2 * CHANNELS + thread] = all;
+}
+#endif
+
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
-conv64(const u16* image, const u16* kernel, u16* out, float* partial, int batch) {
+conv64(const u16* image, const u16* kernel, u16* out, float* partial, int batch, const u16* x, const u16* other,
+       const u16* y, const float* moments, const float* weight, const float* bias, double eps) {
     const u32 base = shared_address(shared);
     const int tiles = batch * (HEIGHT / LINES), group = threadIdx.x / 128, thread = threadIdx.x % 128;
 
@@ -127,6 +238,11 @@ conv64(const u16* image, const u16* kernel, u16* out, float* partial, int batch)
             begin(base + NEXT + each * 8, 4);
         }
     }
+#if NORM
+    const Before known{x, other, y, moments, weight, bias, (float)eps};
+    if (threadIdx.x < CHANNELS) keep_normal(known, threadIdx.x);
+    float sums[2][8] = {};
+#endif
     show_async();
     __syncthreads();
 
@@ -172,9 +288,17 @@ conv64(const u16* image, const u16* kernel, u16* out, float* partial, int batch)
         const int channel = warp * 16 + lane / 4;
         float mean[2] = {0.0f, 0.0f}, spread[2] = {0.0f, 0.0f};
         u32 kept[64];
+        const int chunk = thread % CHUNKS, pixel = thread / CHUNKS;
+        const long long at = ((long long)tile * TILE + pixel) * CHANNELS + chunk * 8;
+#if NORM
+        Beside beside[2];
+#endif
         if (before >= 0) wait(base + UNSTAGED + (1 - group) * 8, before & 1);
 #pragma unroll
         for (int i = 0; i < 16; i++) {
+#if NORM
+            if (i == 8) ask(beside[0], known, at);  // By now half of the products have left their registers.
+#endif
 #pragma unroll
             for (int j = 0; j < 4; j++) {
                 u32& pair = kept[i * 4 + j];
@@ -184,11 +308,20 @@ conv64(const u16* image, const u16* kernel, u16* out, float* partial, int batch)
             store_turned(corner + i * 16 * PIXEL, kept + i * 4);
         }
         meet(2 + group, 128);
-        const int chunk = thread % CHUNKS, pixel = thread / CHUNKS;
-        u16* const to = out + ((long long)tile * TILE + pixel) * CHANNELS + chunk * 8;
         const u32 from = stage + pixel * PIXEL + (chunk ^ pixel % 8) * 16;
+#if NORM
+        const Normal normal = normal_of(chunk);
+#endif
 #pragma unroll
-        for (int i = 0; i < 16; i++) write16(to + i * 16 * CHANNELS, load16(from + i * 16 * PIXEL));
+        for (int i = 0; i < ROWS; i++) {
+            uint4 all = load16(from + i * STEP * PIXEL);
+#if NORM
+            const int some = i / AT_ONCE, next = i + AT_ONCE;
+            if (i % AT_ONCE == 0 && next < ROWS) ask(beside[1 - some % 2], known, at + next * STEP * CHANNELS);
+            all = let_through(all, beside[some % 2], i % AT_ONCE, normal, sums);
+#endif
+            write16(out + at + i * STEP * CHANNELS, all);
+        }
         meet_warp();
         if (lane == 0) arrive(base + UNSTAGED + group * 8);
 
@@ -211,4 +344,7 @@ conv64(const u16* image, const u16* kernel, u16* out, float* partial, int batch)
                 }
             }
     }
+#if NORM
+    finish(sums, partial, group, thread);
+#endif
 }

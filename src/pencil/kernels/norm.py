@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from pencil.kernels import _norm_cuda, ops
-from pencil.kernels.conv import BlockConv
+from pencil.kernels import _norm_cuda, _wgrad_cuda, ops
+from pencil.kernels.conv import BlockConv, convolved, weight_gradient
 
 MOST_ROWS = {16: 2**31, 32: 2**31, 64: 2**15, 128: 2**14}
 """Channels that the convolutions here take, on either side, and how many pixels of a batch; beyond, cuDNN is faster."""
@@ -104,6 +104,45 @@ def _block_backward(ctx: Any, grad: Tensor, other: Tensor | None) -> Any:
     return grad_x, None, passed if out else None, sums[0], sums[1], None, *[None] * ctx.running
 
 
+class _BlockNormConv(torch.autograd.Function):
+    """An activated normalisation and the convolution of 64 channels behind it.
+
+    Backward, the convolution's kernel also goes through the ReLU and takes the sums that the normalisation needs.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any, x: Tensor, given: Tensor | None, added: Tensor | None, kernel: Tensor, weight: Tensor, bias: Tensor,
+        *running: Any,
+    ) -> Any:  # fmt: skip
+        active, moments = ops.block_norm(x, given, added, weight, bias, *running, True)
+        low = _last(kernel.to(x.dtype))
+        out, out_moments = ops.conv64(active, low)
+        ctx.eps, ctx.running, ctx.has_added = running[-1], len(running), added is not None
+        ctx.dtype, ctx.own = kernel.dtype, _wgrad_cuda.takes(x, kernel)
+        ctx.save_for_backward(x, active, moments, weight, bias, low)
+        ctx.mark_non_differentiable(out_moments)
+        return out, out_moments, active
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor, _: Any, other: Tensor | None = None) -> Any:
+        x, active, moments, weight, bias, kernel = ctx.saved_tensors
+        grad, y = _last(grad), active if ctx.has_added else None
+        beside = None if other is None else _last(other)
+        grad_x, passed, sums = ops.norm_conv64_gradient(grad, beside, y, kernel, x, moments, weight, bias, ctx.eps)
+        grad_kernel = weight_gradient(grad, active, kernel, ctx.dtype, own=ctx.own)
+        grad_added = passed if ctx.has_added else None
+        return grad_x, None, grad_added, grad_kernel, sums[0], sums[1], *[None] * ctx.running
+
+
+class _BlockNormConvAlone(_BlockNormConv):
+    """The same where nothing but the convolution needs the activated image."""
+
+    @staticmethod
+    def forward(ctx: Any, *args: Any) -> Any:
+        return _BlockNormConv.forward(ctx, *args)[:2]
+
+
 class BlockNorm(nn.BatchNorm2d):
     """BN(x), activated unless `relu` is off, perhaps with a shortcut added before; parameters of BatchNorm2d.
 
@@ -127,6 +166,23 @@ class BlockNorm(nn.BatchNorm2d):
             return out, out
         one, other = _BlockNormTwice.apply(*self._arguments(x, moments, added))  # type: ignore[no-untyped-call]
         return one, other
+
+    def then(
+        self, conv: nn.Conv2d, x: Tensor, moments: Tensor | None, added: Tensor | None = None, *, besides: bool = False
+    ) -> tuple[Tensor, Tensor | None, Tensor]:
+        """Return the result convolved, the moments of that where they come for nothing, and the result for besides.
+
+        That last one may be used where `besides` is on.
+        """
+        if not (self.relu and self._fuses(x, added) and isinstance(conv, BlockConv) and conv.takes64(x)):
+            active, beside = self.twice(x, moments, added) if besides else (self(x, moments, added), x)
+            return *convolved(conv, active), beside
+        x, _, beside, weight, bias, _, *running = self._arguments(x, moments, added)
+        function = _BlockNormConv if besides else _BlockNormConvAlone
+        out, out_moments, *rest = function.apply(  # type: ignore[no-untyped-call]
+            x, moments, beside, conv.weight, weight, bias, *running
+        )
+        return out, out_moments, rest[0] if rest else x
 
     def _plain(self, x: Tensor, added: Tensor | None) -> Tensor:
         out = super().forward(x)
@@ -159,7 +215,7 @@ class NormReLU(nn.BatchNorm2d):
         """Return conv(relu(BN(x))) (+ added), its moments where they came for nothing, and x for what lies besides."""
         if not (self._fuses(x) and _fits(conv, x)):
             active = self(x, moments=moments)
-            out, found = conv.with_moments(active) if isinstance(conv, BlockConv) else (conv(active), None)
+            out, found = convolved(conv, active)
             return (out, found, x) if added is None else (out + added, None, x)
         x = _last(x)
         function = _NormReLUConvBesides if besides else _NormReLUConv

@@ -17,6 +17,7 @@ NAMES = (
     "block_norm_backward",
     "conv64",
     "conv64_gradient",
+    "norm_conv64_gradient",
     "wide_weight_gradient",
 )
 
@@ -231,6 +232,31 @@ def conv64_gradient(grad: Tensor, kernel: Tensor) -> Tensor:
 @conv64_gradient.register_fake
 def _(grad: Tensor, kernel: Tensor) -> Tensor:
     return torch.empty_like(grad)
+
+
+@torch.library.custom_op("pencil::norm_conv64_gradient", mutates_args=())
+def norm_conv64_gradient(
+    grad: Tensor,
+    other: Tensor | None,
+    y: Tensor | None,
+    kernel: Tensor,
+    x: Tensor,
+    moments: Tensor,
+    weight: Tensor,
+    bias: Tensor,
+    eps: float,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """`block_norm_backward`, where grad is that of such a convolution of the activated image."""
+    from pencil.kernels import _conv64, _norm_cuda
+
+    passed, partial = _conv64.norm_gradient(grad, other, y, kernel, x, moments, weight, bias, eps)
+    out, sums = _norm_cuda.finish_backward(passed, x, partial, moments, weight, bias, eps)
+    return out, passed, sums
+
+
+@norm_conv64_gradient.register_fake
+def _(grad: Tensor, other: Any, y: Any, kernel: Tensor, x: Tensor, moments: Tensor, *rest: Any) -> Any:
+    return torch.empty_like(x), torch.empty_like(grad), torch.empty_like(moments)
 
 
 @torch.library.custom_op("pencil::wide_weight_gradient", mutates_args=())
