@@ -1,6 +1,7 @@
 // Runs a CUDA kernel on the CPU, one program after the other: every thread is a fibre that gives way where the real
 // one would wait for others. Tensor-core instructions are computed from what the lanes of a warp hand in, copies to
-// shared memory arrive when they are waited for and not before, and shared memory starts as rubbish.
+// shared memory arrive when they are waited for and not before (or, where `early` is set, at once), and shared memory
+// starts as rubbish.
 //
 // Of Hopper's instructions, for one kernel (`launch_in_disorder`):
 // - a wgmma reads another view of shared memory, which a thread's writes reach at its fence.proxy.async; it is computed
@@ -31,6 +32,11 @@ struct uint4 {
     uint32_t x, y, z, w;
 };
 static uint4 make_uint4(uint32_t x, uint32_t y, uint32_t z, uint32_t w) { return {x, y, z, w}; }
+
+struct uint2 {
+    uint32_t x, y;
+};
+static uint2 make_uint2(uint32_t x, uint32_t y) { return {x, y}; }
 
 struct float4 {
     float x, y, z, w;
@@ -82,7 +88,7 @@ alignas(1024) static unsigned char shared[SIZE], other_view[SIZE];
 static Place threadIdx, blockIdx, gridDim;
 static int count_of_threads, current;
 static long events;  // A round without any is one in which all wait.
-static bool late;
+static bool late, early;
 static const char* fault;
 static std::vector<Fibre> fibres;
 static std::vector<char> stacks;
@@ -135,8 +141,13 @@ static void put(uint32_t to, const void* from) {
     memcpy(shared + to, from, 16);
     fibres[current].unseen.push_back(to);
 }
+static void arrived(const Copy& copy) {
+    static const uint4 zeros = {0, 0, 0, 0};
+    put(copy.to, copy.there ? copy.from : &zeros);
+}
 DEVICE void copy16(uint32_t to, const void* from, bool there = true) {
-    fibres[current].open.push_back({to, from, there});
+    if (early) arrived({to, from, there});
+    else fibres[current].open.push_back({to, from, there});
 }
 DEVICE void commit() {
     fibres[current].groups.push_back(fibres[current].open);
@@ -145,10 +156,7 @@ DEVICE void commit() {
 template <int N> DEVICE void wait_but() {
     auto& groups = fibres[current].groups;
     while ((int)groups.size() > N) {
-        for (const Copy& copy : groups.front()) {
-            static const uint4 zeros = {0, 0, 0, 0};
-            put(copy.to, copy.there ? copy.from : &zeros);
-        }
+        for (const Copy& copy : groups.front()) arrived(copy);
         groups.erase(groups.begin());
     }
 }

@@ -107,7 +107,7 @@ class ResNet(nn.Module):
 
     def _stem(self, x: Tensor) -> Image:
         if isinstance(self.maxpool, nn.Identity):
-            return Image(self.conv1(x), norm=self.bn1)
+            return Image(*self.conv1.with_moments(x), norm=self.bn1)
         return Image(self.maxpool(self.bn1(self.conv1(x))))
 
 

@@ -14,6 +14,10 @@ DEVICE u32 pack(float low, float high) {  // Two bfloat16, rounded to nearest ev
 DEVICE float as_float(u32 bits) { return __uint_as_float(bits); }
 DEVICE float from_lane(float value, int mask) { return __shfl_xor_sync(0xffffffffu, value, mask); }
 DEVICE float inverse_root(float value) { return rsqrtf(value); }
+// Written out, since the compiler makes four writes of some assignments.
+DEVICE void store16(void* to, u32 a, u32 b, u32 c, u32 d) {
+    asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(a), "r"(b), "r"(c), "r"(d) : "memory");
+}
 #endif
 
 struct Eight {  // Eight bfloat16 as they lie in memory.

@@ -62,13 +62,13 @@ class BlockConv(nn.Conv2d):
         if self.takes64(x):
             out, moments = _Conv64.apply(_last(x), self.weight)  # type: ignore[no-untyped-call]
             return out, moments
-        if self._usual() and _wgrad_cuda.takes(x, self.weight) and _halves(x.device.type):
+        if self._usual() and _wgrad_cuda.takes(x, self.weight) and halves(x.device.type):
             return _Conv.apply(_last(x), self.weight), None  # type: ignore[no-untyped-call]
         return self(x), None
 
     def takes64(self, x: Tensor) -> bool:
         """Say whether the kernel of 64 channels convolves such images."""
-        return self._usual() and _conv64.takes(x, self.weight) and _halves(x.device.type)
+        return self._usual() and _conv64.takes(x, self.weight) and halves(x.device.type)
 
     def _usual(self) -> bool:
         return self.training and self.stride == (1, 1) and self.weight.dtype in (torch.float32, torch.bfloat16)
@@ -83,6 +83,6 @@ def _last(image: Tensor) -> Tensor:
     return image.contiguous(memory_format=ops.LAST)
 
 
-def _halves(device: str) -> bool:
+def halves(device: str) -> bool:
     """Say whether torch would convolve in bfloat16 here."""
     return torch.is_autocast_enabled(device) and torch.get_autocast_dtype(device) == torch.bfloat16

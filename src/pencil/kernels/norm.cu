@@ -30,10 +30,6 @@ struct alignas(16) Room {  // Of a block, in shared memory: for each channel, tw
 #ifdef EMULATED
 static Room& room = *reinterpret_cast<Room*>(shared);
 #else
-// Written out, since the compiler makes four writes of an assignment here.
-DEVICE void store16(void* to, u32 a, u32 b, u32 c, u32 d) {
-    asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(a), "r"(b), "r"(c), "r"(d) : "memory");
-}
 static __shared__ Room room;
 #endif
 

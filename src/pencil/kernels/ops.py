@@ -19,6 +19,8 @@ NAMES = (
     "conv64_gradient",
     "norm_conv64_gradient",
     "wide_weight_gradient",
+    "stem",
+    "stem_weight_gradient",
 )
 
 
@@ -271,6 +273,35 @@ def wide_weight_gradient(grad: Tensor, x: Tensor, dtype: torch.dtype) -> Tensor:
 def _(grad: Tensor, x: Tensor, dtype: torch.dtype) -> Tensor:
     shape = (grad.shape[1], x.shape[1], 3, 3)
     return torch.empty(shape, dtype=dtype, device=grad.device, memory_format=LAST)
+
+
+@torch.library.custom_op("pencil::stem", mutates_args=())
+def stem(x: Tensor, kernel: Tensor) -> tuple[Tensor, Tensor]:
+    """The 3×3 convolution of stride 1 of an image that zeros fill up to four channels, and its moments, [2, C]."""
+    from pencil.kernels import _conv64, _join, _stem_cuda
+
+    out, partial = _stem_cuda.forward(x, kernel)
+    return out, _join.joined_moments(partial, out.numel() // out.shape[1], _conv64.TILE)
+
+
+@stem.register_fake
+def _(x: Tensor, kernel: Tensor) -> Any:
+    (batch, _, height, width), channels = x.shape, kernel.shape[0]
+    out = torch.empty((batch, channels, height, width), dtype=x.dtype, device=x.device, memory_format=LAST)
+    return out, torch.empty(2, channels, dtype=torch.float32, device=x.device)
+
+
+@torch.library.custom_op("pencil::stem_weight_gradient", mutates_args=())
+def stem_weight_gradient(grad: Tensor, x: Tensor, channels: int, dtype: torch.dtype) -> Tensor:
+    """∂kernel of such a convolution for so many channels of the image, summed in 32 bits and given in this type."""
+    from pencil.kernels import _stem_cuda
+
+    return _stem_cuda.weight_gradient(grad, x, channels, dtype)
+
+
+@stem_weight_gradient.register_fake
+def _(grad: Tensor, x: Tensor, channels: int, dtype: torch.dtype) -> Tensor:
+    return torch.empty((grad.shape[1], channels, 3, 3), dtype=dtype, device=grad.device, memory_format=LAST)
 
 
 def torch_weight_gradient(grad: Tensor, x: Tensor, kernel: Tensor, dtype: torch.dtype) -> Tensor:
