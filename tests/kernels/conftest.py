@@ -31,11 +31,13 @@ template <class... A> int run(void (*kernel)(A...), int threads, int count, int 
 CONV_CALL = """
 extern "C" int shared_bytes() { return SHARED_BYTES; }
 extern "C" const char* run(int programs, unsigned seed, bool waits, const u16* image, const u16* kernel, u16* out,
-                           float* partial, int batch, const u16* x, const u16* other, const u16* y,
-                           const float* moments, const float* weight, const float* bias, double eps) {
+                           float* partial, int batch, const u16* x, const u16* other, u16* y, const float* moments,
+                           const float* weight, const float* bias, float* running_mean, float* running_var,
+                           long long* batches, double momentum, double eps) {
     late = waits;
     return launch_in_disorder(programs, THREADS, seed, [=] {
-        conv64(image, kernel, out, partial, batch, x, other, y, moments, weight, bias, eps);
+        conv64(image, kernel, out, partial, batch, x, other, y, moments, weight, bias, running_mean, running_var,
+               batches, momentum, eps);
     });
 }
 """

@@ -27,9 +27,8 @@ def launched(emulated_norm: Launch, emulated_conv64: Launch, monkeypatch: pytest
         emulated_norm(known, *args)
 
     def conv(known: dict[str, int], *args: Any) -> None:
-        seen.append(
-            "turned" * known["TURNED"] + " norm" * known["NORM"] + " add" * known["ADD"] + " both" * known["BOTH"]
-        )
+        way = "turned" if known["TURNED"] else "forward"
+        seen.append(way + "".join(f" {flag.lower()}" for flag in ("NORM", "ADD", "BOTH") if known[flag]))
         emulated_conv64(known, *args)
 
     monkeypatch.setattr(_norm_cuda, "_launch", norm)
@@ -51,22 +50,26 @@ def _allow(monkeypatch: pytest.MonkeyPatch, *, fuse: bool) -> None:
     monkeypatch.setattr(_nvrtc, "_works", works)
 
 
-@pytest.mark.parametrize("besides", [False, True])
-@pytest.mark.parametrize("add", [False, True])
+@pytest.mark.parametrize(
+    ("add", "besides", "given"),
+    [(False, False, True), (True, True, True), (False, True, False), (True, False, False)],
+)
 def test_gradients_of_all_that_goes_in(
-    launched: list[str], monkeypatch: pytest.MonkeyPatch, add: bool, besides: bool
+    launched: list[str], monkeypatch: pytest.MonkeyPatch, add: bool, besides: bool, given: bool
 ) -> None:
     torch.manual_seed(0)
     _allow(monkeypatch, fuse=True)
     norm, conv = BlockNorm(64), BlockConv(64, 64)
     nn.init.normal_(norm.weight), nn.init.normal_(norm.bias)
     x, added, grad, other = (torch.randn(2, 64, 16, 16).bfloat16().contiguous(memory_format=LAST) for _ in range(4))
-    given = [x.requires_grad_(), *([added.requires_grad_()] if add else []), *norm.parameters(), conv.weight]
+    wanted_of = [x.requires_grad_(), *([added.requires_grad_()] if add else []), *norm.parameters(), conv.weight]
     with torch.autocast("cpu", torch.bfloat16):
-        out, moments, beside = norm.then(conv, x, None, added if add else None, besides=besides)
-    seen = torch.autograd.grad([out, beside] if besides else out, given, [grad, other] if besides else grad)
-    way = "turned norm" + " add" * add + " both" * besides
-    assert launched == ["slab_moments", "slab_forward", "", way, "slab_backward"]
+        known = torch.stack([x.float().mean((0, 2, 3)), x.float().var((0, 2, 3), unbiased=False)]).detach()
+        added_too = added if add else None
+        out, moments, beside = norm.then(conv, x, known if given else None, added_too, besides=besides)
+    seen = torch.autograd.grad([out, beside] if besides else out, wanted_of, [grad, other] if besides else grad)
+    first = ["forward norm" + " add" * add] if given else ["slab_moments", "slab_forward", "forward"]
+    assert launched == [*first, "turned norm" + " add" * add + " both" * besides, "slab_backward"]
     assert moments is not None and not moments.requires_grad
 
     plain = nn.BatchNorm2d(64).double()
@@ -86,6 +89,8 @@ def test_gradients_of_all_that_goes_in(
     for ours, theirs in zip((out, *seen), (expected, *wanted), strict=True):
         assert (ours.double() - theirs.double()).norm() < 1e-2 * theirs.double().norm()
     assert torch.equal(norm.num_batches_tracked, torch.tensor(1))
+    for name in ("running_mean", "running_var"):
+        torch.testing.assert_close(getattr(norm, name).double(), getattr(plain, name), rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("backend", [None, "aot_eager"])
@@ -110,8 +115,9 @@ def test_blocks_learn_as_blocks_of_plain_layers(
         return [g.double() for g in gradients if g is not None] + [b.double() for b in network.buffers()]
 
     exact, plain, ours = results(torch.float64), results(torch.bfloat16), results(torch.bfloat16, fuse=True)
-    turned = [one for one in launched if one.startswith("turned")]
-    assert turned == ["turned norm", "turned norm add both", "turned norm", "turned"]
+    convolved = [one for one in launched if "slab" not in one]
+    forward = ["forward", "forward norm", "forward norm add", "forward norm"]
+    assert convolved == [*forward, "turned norm", "turned norm add both", "turned norm", "turned"]
     assert len(exact) == len(plain) == len(ours)
     for right, rounded, found in zip(exact, plain, ours, strict=True):
         assert (found - right).norm() <= 2 * (rounded - right).norm() + 1e-3 * right.norm()

@@ -59,6 +59,20 @@ def gradient(grad: Tensor, kernel: Tensor) -> Tensor:
     return out
 
 
+def norm_forward(
+    x: Tensor, moments: Tensor, added: Tensor | None, weight: Tensor, bias: Tensor,
+    running_mean: Tensor, running_var: Tensor, batches: Tensor, momentum: float, eps: float, kernel: Tensor,
+) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+    """Return relu(BN(x) (+ added)), and `forward` of that; keep the running statistics."""
+    active, out, partial = torch.empty_like(x), torch.empty_like(x), _floats(x, tiles_of(x), 2, CHANNELS)
+    beside = x if added is None else added
+    assert _lies_right(beside) and beside.shape == x.shape
+    running = [running_mean, running_var, batches, momentum]
+    known = constants(*x.shape[2:], norm=True, add=added is not None)
+    _convolve(x, kernel, out, partial, known, [x, beside, active, moments, weight, bias, *running, eps])
+    return active, out, partial
+
+
 def norm_gradient(
     grad: Tensor, other: Tensor | None, y: Tensor | None, kernel: Tensor,
     x: Tensor, moments: Tensor, weight: Tensor, bias: Tensor, eps: float,
@@ -72,7 +86,8 @@ def norm_gradient(
     known = constants(*x.shape[2:], turned=True, norm=True, add=y is not None, both=other is not None)
     before = [x, x if other is None else other, x if y is None else y]
     assert all(_lies_right(image) and image.shape == grad.shape for image in before)
-    _convolve(grad, kernel, out, partial, known, [*before, moments, weight, bias, eps])
+    unused = [moments, moments, moments, 0.0]
+    _convolve(grad, kernel, out, partial, known, [*before, moments, weight, bias, *unused, eps])
     return out, partial
 
 
@@ -96,7 +111,7 @@ def _convolve(
 ) -> None:
     # Another layout would be read as if it were this one.
     assert _lies_right(image) and _lies_right(kernel)
-    unused = [image, image, image, kernel, kernel, kernel, 0.0]
+    unused = [image] * 9 + [0.0, 0.0]
     sums = out if partial is None else partial
     _launch(known, programs(image), image.device.index, [image, kernel, out, sums, len(image), *(before or unused)])
 

@@ -12,9 +12,10 @@
 // in. Forward, the mean of each tile and the squared distances from it are taken; they are joined in a fixed order
 // elsewhere.
 //
-// Backward, the image before the convolution may have been normalised and activated (NORM), as norm.cu does it. Then the
-// other gradient of that image is added, what the ReLU let through is written instead of the image's gradient, and the
-// sums of the normalisation's own gradients are taken, by each warp group that multiplies over all its tiles.
+// A normalisation and a ReLU may stand before the convolution (NORM). Forward, the image is then activated on its way in,
+// and the activated one is written out too. Backward, the other gradient of that image is added, what the ReLU let
+// through is written instead of its gradient, and the sums of the normalisation's own gradients are taken, by each warp
+// group that multiplies over all its tiles.
 //
 // Constants of the compilation:
 //   HEIGHT, WIDTH  of an image                            TURNED  towards the input
@@ -42,7 +43,8 @@ constexpr int AT_ONCE = 4;                              // Of these, so many are
 
 static_assert(WIDTH % 8 == 0 && TILE % WIDTH == 0 && HEIGHT % LINES == 0, "a tile is some lines of one image");
 static_assert(NORMAL_AT % 16 == 0 && SHARED_BYTES <= 232448, "shared memory of a program");
-static_assert(TURNED || !NORM, "forward the normalisation comes first");
+
+#include "conv64_norm.cuh"
 
 #ifndef EMULATED
 #define T64(i) T16(i), T16(i + 16), T16(i + 32), T16(i + 48)
@@ -60,30 +62,48 @@ template <int TURN> DEVICE void multiply(float* total, u64 a, u64 b) {  // total
 }
 #endif
 
-// Brings the pixels of a tile and around it in; all are asked for before the place for them must be free.
-template <int COUNT> DEVICE void fill_band(const u16* image, int tile, u32 band, int thread, u32 free, int parity) {
+// Brings the pixels of a tile and around it in, activated where they are to be; then those of the tile are also written
+// out. As many as there are registers for are asked for before the place for them must be free.
+template <int COUNT>
+DEVICE void fill_band(const u16* image, int tile, u32 band, int thread, u32 free, int parity, const Before& known) {
     constexpr int step = COUNT / CHUNKS, pixels = DOWN * WIDTH, turns = pixels / step;
+    constexpr bool activates = NORM && !TURNED;
+    constexpr int parts = activates ? (turns * (ADD ? 2 : 1) + 19) / 20 : 1, at_once = turns / parts;
     static_assert(pixels % step == 0 && step % 8 == 0, "every thread the same, and always the same of a group");
+    static_assert(turns % parts == 0, "parts are alike");
     const int chunk = thread % CHUNKS, own = thread / CHUNKS, line = tile % (HEIGHT / LINES) * LINES;
     const int first = line ? 0 : WIDTH, last = line + LINES == HEIGHT ? pixels - WIDTH : pixels;
     const long long from = ((long long)tile * TILE - WIDTH) * CHANNELS + chunk * 8;
-    uint4 found[turns];
-#pragma unroll
-    for (int i = 0; i < turns; i++) {
-        const int pixel = own + i * step;
-        found[i] = make_uint4(0u, 0u, 0u, 0u);
-        if (pixel >= first && pixel < last) found[i] = read16(image + from + (long long)pixel * CHANNELS);
-    }
-    if (free) wait(free, parity);
     const int inner = own % 8;
     const u32 row = band + chunk * PLANE + (own / 8 * GROUP + 1 + inner) * 16;
+#if NORM && !TURNED
+    const Normal normal = normal_of(chunk);
+#endif
 #pragma unroll
-    for (int i = 0; i < turns; i++) {
-        const int group = (own + i * step) / 8;
-        const u32 at = row + i * (step / 8) * GROUP * 16;
-        store16(at, found[i]);
-        if (inner == 0 && group % ACROSS != 0) store16(at - 32, found[i]);        // Right of the group before.
-        if (inner == 7 && (group + 1) % ACROSS != 0) store16(at + 32, found[i]);  // Left of the one after.
+    for (int part = 0; part < parts; part++) {
+        uint4 found[at_once], added[at_once];
+#pragma unroll
+        for (int i = 0; i < at_once; i++) {
+            const int pixel = own + (part * at_once + i) * step;
+            found[i] = make_uint4(0u, 0u, 0u, 0u);
+            if (pixel < first || pixel >= last) continue;
+            found[i] = read16(image + from + (long long)pixel * CHANNELS);
+            if (activates && ADD) added[i] = read16(known.other + from + (long long)pixel * CHANNELS);
+        }
+        if (part == 0 && free) wait(free, parity);
+#pragma unroll
+        for (int i = 0; i < at_once; i++) {
+            const int turn = part * at_once + i, pixel = own + turn * step, group = pixel / 8;
+            const u32 at = row + turn * (step / 8) * GROUP * 16;
+#if NORM && !TURNED
+            if (pixel >= first && pixel < last) found[i] = activated(found[i], added[i], normal);
+            if (pixel >= WIDTH && pixel < pixels - WIDTH)
+                write16(known.active + from + (long long)pixel * CHANNELS, found[i]);
+#endif
+            store16(at, found[i]);
+            if (inner == 0 && group % ACROSS != 0) store16(at - 32, found[i]);        // Right of the group before.
+            if (inner == 7 && (group + 1) % ACROSS != 0) store16(at + 32, found[i]);  // Left of the one after.
+        }
     }
     show_async();
 }
@@ -99,7 +119,7 @@ DEVICE void fetch_tap(const u16* kernel, int tap, u32 to, int thread) {
 }
 
 // The first tile is brought in by those who multiply, the others here.
-DEVICE void bring(const u16* image, const u16* kernel, int tiles, u32 base, int thread) {
+DEVICE void bring(const u16* image, const u16* kernel, int tiles, u32 base, int thread, const Before& known) {
 #pragma unroll 1
     for (int tap = 0; tap < TAPS; tap++) {
         fetch_tap(kernel, tap, base + WEIGHTS_AT + tap * TAP_BYTES, thread);
@@ -112,114 +132,15 @@ DEVICE void bring(const u16* image, const u16* kernel, int tiles, u32 base, int 
     for (int count = 1, tile = blockIdx.x + gridDim.x; tile < tiles; count++, tile += gridDim.x) {
         const int group = count % 2, before = (count / 2 - 1) & 1;
         const u32 free = count > 1 ? base + BAND_EMPTY + group * 8 : 0;
-        fill_band<128>(image, tile, base + group * BAND_BYTES, thread, free, before);
+        fill_band<128>(image, tile, base + group * BAND_BYTES, thread, free, before, known);
         arrive(base + BAND_FULL + group * 8);
     }
 }
 
-struct Before {  // What is known of the image before the convolution; all as in norm.cu.
-    const u16 *x, *other, *y;
-    const float *moments, *weight, *bias;
-    float eps;
-};
-
-#if NORM
-struct Normal {  // Of a thread's eight channels.
-    float mean[8], scale[8], offset[8];
-};
-
-DEVICE float* floats_at(int at) { return reinterpret_cast<float*>(shared + at); }
-
-DEVICE void keep_normal(const Before& before, int channel) {
-    const float scale = before.weight[channel] * inverse_root(before.moments[CHANNELS + channel] + before.eps);
-    float* const to = floats_at(NORMAL_AT);
-    to[channel] = before.moments[channel];
-    to[CHANNELS + channel] = scale;
-    to[2 * CHANNELS + channel] = before.bias[channel];
-}
-
-// Read anew for each tile: while products are summed there are no registers for it.
-DEVICE Normal normal_of(int chunk) {
-    Normal normal;
-    const float4* const from = reinterpret_cast<const float4*>(floats_at(NORMAL_AT)) + chunk * 2;
-    float* const to[3] = {normal.mean, normal.scale, normal.offset};
-#pragma unroll
-    for (int kind = 0; kind < (ADD ? 1 : 3); kind++)
-#pragma unroll
-        for (int half = 0; half < 2; half++) {
-            const float4 four = from[kind * CHANNELS / 4 + half];
-            to[kind][half * 4] = four.x, to[kind][half * 4 + 1] = four.y;
-            to[kind][half * 4 + 2] = four.z, to[kind][half * 4 + 3] = four.w;
-        }
-    return normal;
-}
-
-struct Beside {  // What lies beside some pixels of a gradient.
-    uint4 x[AT_ONCE], other[AT_ONCE], y[AT_ONCE];
-};
-
-DEVICE void ask(Beside& to, const Before& before, long long at) {
-#pragma unroll
-    for (int i = 0; i < AT_ONCE; i++) {
-        const long long from = at + i * STEP * CHANNELS;
-        to.x[i] = read16(before.x + from);
-        if (BOTH) to.other[i] = read16(before.other + from);
-        if (ADD) to.y[i] = read16(before.y + from);
-    }
-}
-
-DEVICE u32 pair_of(const uint4& all, int i) { return i == 0 ? all.x : i == 1 ? all.y : i == 2 ? all.z : all.w; }
-
-// Returns what the ReLU let through of a pixel's gradient; sums[2, 8] are of passed·(x − mean) and of passed.
-DEVICE uint4 let_through(const uint4& grad, const Beside& beside, int which, const Normal& normal, float (&sums)[2][8]) {
-    u32 passed[4];
-#pragma unroll
-    for (int i = 0; i < 4; i++) {
-        u32 pair = pair_of(grad, i);
-        if (BOTH) {
-            const u32 more = pair_of(beside.other[which], i);
-            pair = pack(low(pair) + low(more), high(pair) + high(more));  // Rounded, as torch rounds such a sum.
-        }
-        const u32 given = pair_of(beside.x[which], i);
-        const float away[2] = {low(given) - normal.mean[2 * i], high(given) - normal.mean[2 * i + 1]};
-        float shown[2];
-        if (ADD)
-            shown[0] = low(pair_of(beside.y[which], i)), shown[1] = high(pair_of(beside.y[which], i));
-        else
-#pragma unroll
-            for (int k = 0; k < 2; k++) shown[k] = away[k] * normal.scale[2 * i + k] + normal.offset[2 * i + k];
-        if (shown[0] <= 0.0f) pair &= 0xffff0000u;
-        if (shown[1] <= 0.0f) pair &= 0x0000ffffu;
-        sums[0][2 * i] += low(pair) * away[0], sums[0][2 * i + 1] += high(pair) * away[1];
-        sums[1][2 * i] += low(pair), sums[1][2 * i + 1] += high(pair);
-        passed[i] = pair;
-    }
-    return make_uint4(passed[0], passed[1], passed[2], passed[3]);
-}
-
-// Adds up the sums of a warp group's threads, at a place that is its own by then: partial[2 · programs, 2, channels].
-DEVICE void finish(float (&sums)[2][8], float* partial, int group, int thread) {
-    const int warp = thread / 32, lane = thread % 32;
-    float* const place = floats_at(group * BAND_BYTES);
-#pragma unroll
-    for (int kind = 0; kind < 2; kind++)
-#pragma unroll
-        for (int i = 0; i < 8; i++) {
-            float& sum = sums[kind][i];
-            for (int mask = CHUNKS; mask < 32; mask *= 2) sum += from_lane(sum, mask);
-            if (lane < CHUNKS) place[(warp * 2 + kind) * CHANNELS + lane * 8 + i] = sum;
-        }
-    meet(2 + group, 128);
-    float all = 0.0f;
-#pragma unroll
-    for (int w = 0; w < 4; w++) all += place[w * 2 * CHANNELS + thread];
-    partial[((long long)blockIdx.x * 2 + group) * 2 * CHANNELS + thread] = all;
-}
-#endif
-
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
 conv64(const u16* image, const u16* kernel, u16* out, float* partial, int batch, const u16* x, const u16* other,
-       const u16* y, const float* moments, const float* weight, const float* bias, double eps) {
+       u16* y, const float* moments, const float* weight, const float* bias, float* running_mean, float* running_var,
+       long long* batches, double momentum, double eps) {
     const u32 base = shared_address(shared);
     const int tiles = batch * (HEIGHT / LINES), group = threadIdx.x / 128, thread = threadIdx.x % 128;
 
@@ -238,9 +159,12 @@ conv64(const u16* image, const u16* kernel, u16* out, float* partial, int batch,
             begin(base + NEXT + each * 8, 4);
         }
     }
+    const Before known{x, other, y, y, moments, weight, bias, running_mean, running_var, batches, (float)momentum,
+                       (float)eps};
 #if NORM
-    const Before known{x, other, y, moments, weight, bias, (float)eps};
-    if (threadIdx.x < CHANNELS) keep_normal(known, threadIdx.x);
+    if (threadIdx.x < CHANNELS) keep_normal(known, threadIdx.x, tiles * TILE);
+#endif
+#if NORM && TURNED
     float sums[2][8] = {};
 #endif
     show_async();
@@ -248,7 +172,7 @@ conv64(const u16* image, const u16* kernel, u16* out, float* partial, int batch,
 
     if (group == 2) {
         less_registers<BRINGS>();
-        bring(image, kernel, tiles, base, thread);
+        bring(image, kernel, tiles, base, thread, known);
         return;
     }
 
@@ -256,7 +180,7 @@ conv64(const u16* image, const u16* kernel, u16* out, float* partial, int batch,
     const int warp = thread / 32, lane = thread % 32;
     const u32 band = base + group * BAND_BYTES, stage = base + STAGE_AT;
     const u32 corner = stage + (lane / 16 * 8 + lane % 8) * PIXEL + ((warp * 2 + lane / 8 % 2) ^ lane % 8) * 16;
-    fill_band<256>(image, blockIdx.x, base, threadIdx.x, 0, 0);
+    fill_band<256>(image, blockIdx.x, base, threadIdx.x, 0, 0, known);
     meet(1, 256);
 #pragma unroll 1
     for (int turn = 0, tile = blockIdx.x + group * gridDim.x; tile < tiles; turn++, tile += 2 * gridDim.x) {
@@ -290,13 +214,13 @@ conv64(const u16* image, const u16* kernel, u16* out, float* partial, int batch,
         u32 kept[64];
         const int chunk = thread % CHUNKS, pixel = thread / CHUNKS;
         const long long at = ((long long)tile * TILE + pixel) * CHANNELS + chunk * 8;
-#if NORM
+#if NORM && TURNED
         Beside beside[2];
 #endif
         if (before >= 0) wait(base + UNSTAGED + (1 - group) * 8, before & 1);
 #pragma unroll
         for (int i = 0; i < 16; i++) {
-#if NORM
+#if NORM && TURNED
             if (i == 8) ask(beside[0], known, at);  // By now half of the products have left their registers.
 #endif
 #pragma unroll
@@ -309,13 +233,13 @@ conv64(const u16* image, const u16* kernel, u16* out, float* partial, int batch,
         }
         meet(2 + group, 128);
         const u32 from = stage + pixel * PIXEL + (chunk ^ pixel % 8) * 16;
-#if NORM
+#if NORM && TURNED
         const Normal normal = normal_of(chunk);
 #endif
 #pragma unroll
         for (int i = 0; i < ROWS; i++) {
             uint4 all = load16(from + i * STEP * PIXEL);
-#if NORM
+#if NORM && TURNED
             const int some = i / AT_ONCE, next = i + AT_ONCE;
             if (i % AT_ONCE == 0 && next < ROWS) ask(beside[1 - some % 2], known, at + next * STEP * CHANNELS);
             all = let_through(all, beside[some % 2], i % AT_ONCE, normal, sums);
@@ -344,7 +268,7 @@ conv64(const u16* image, const u16* kernel, u16* out, float* partial, int batch,
                 }
             }
     }
-#if NORM
+#if NORM && TURNED
     finish(sums, partial, group, thread);
 #endif
 }

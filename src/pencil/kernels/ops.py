@@ -17,6 +17,7 @@ NAMES = (
     "block_norm_backward",
     "conv64",
     "conv64_gradient",
+    "norm_conv64",
     "norm_conv64_gradient",
     "wide_weight_gradient",
     "stem",
@@ -234,6 +235,33 @@ def conv64_gradient(grad: Tensor, kernel: Tensor) -> Tensor:
 @conv64_gradient.register_fake
 def _(grad: Tensor, kernel: Tensor) -> Tensor:
     return torch.empty_like(grad)
+
+
+@torch.library.custom_op("pencil::norm_conv64", mutates_args=("running_mean", "running_var", "batches"))
+def norm_conv64(
+    x: Tensor,
+    moments: Tensor,
+    added: Tensor | None,
+    weight: Tensor,
+    bias: Tensor,
+    running_mean: Tensor,
+    running_var: Tensor,
+    batches: Tensor,
+    momentum: float,
+    eps: float,
+    kernel: Tensor,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """relu(BN(x) (+ added)), by given moments, its `conv64`, and the moments of that."""
+    from pencil.kernels import _conv64, _join
+
+    running = (running_mean, running_var, batches, momentum, eps)
+    active, out, partial = _conv64.norm_forward(x, moments, added, weight, bias, *running, kernel)
+    return active, out, _join.joined_moments(partial, out.numel() // out.shape[1], _conv64.TILE)
+
+
+@norm_conv64.register_fake
+def _(x: Tensor, moments: Tensor, *rest: Any) -> Any:
+    return torch.empty_like(x), torch.empty_like(x), torch.empty_like(moments)
 
 
 @torch.library.custom_op("pencil::norm_conv64_gradient", mutates_args=())
