@@ -203,6 +203,7 @@ DEVICE float from_lane(float value, int mask) {
     sync_warp();
     return other;
 }
+DEVICE void atomicMax(int* at, int value) { *at = std::max(*at, value); }
 DEVICE float inverse_root(float value) { return 1.0f / sqrtf(value); }
 DEVICE void store16(void* to, uint32_t a, uint32_t b, uint32_t c, uint32_t d) { *(uint4*)to = {a, b, c, d}; }
 

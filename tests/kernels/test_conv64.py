@@ -71,35 +71,28 @@ def test_a_convolution_and_its_moments(
 
 
 @pytest.mark.parametrize(
-    ("add", "height", "width", "programs", "late"),
-    [
-        (False, 32, 32, 1, True),
-        (False, 32, 32, 3, False),
-        (True, 32, 32, 3, True),
-        (True, 16, 16, 2, True),
-        (True, 8, 64, 1, True),
-        (False, 8, 64, 4, True),
-    ],
+    ("height", "width", "programs", "late"),
+    [(32, 32, 1, True), (32, 32, 3, False), (16, 16, 2, True), (8, 64, 1, True), (8, 64, 4, True)],
 )
 def test_an_image_is_activated_on_its_way_in(
-    emulated_conv64: Launch, processors: list[int], monkeypatch: pytest.MonkeyPatch, add: bool, height: int,
-    width: int, programs: int, late: bool,
+    emulated_conv64: Launch, processors: list[int], monkeypatch: pytest.MonkeyPatch, height: int, width: int,
+    programs: int, late: bool,
 ) -> None:  # fmt: skip
     torch.manual_seed(0)
     processors[0], eps = programs, 1e-5
-    x, added = _images(2, height, width), _images(2, height, width)
+    x = _images(2, height, width)
     kernel = (0.1 * torch.randn(CHANNELS, CHANNELS, 3, 3)).bfloat16().contiguous(memory_format=LAST)
     weight, bias, moments = torch.rand(CHANNELS) - 0.3, torch.randn(CHANNELS), torch.rand(2, CHANNELS)
     wide = moments.double()[:, :, None, None]
     normal = (x.double() - wide[0]) / (wide[1] + eps).sqrt()
-    active = normal * weight.double()[:, None, None] + bias.double()[:, None, None] + (added.double() if add else 0.0)
+    active = normal * weight.double()[:, None, None] + bias.double()[:, None, None]
     rubbish, rows = torch.full_like, x.numel() // CHANNELS
     monkeypatch.setattr(torch, "empty_like", lambda x: rubbish(x, float("nan")))
     for seed in (1, 15838):
         monkeypatch.setattr(_conv64, "_launch", lambda *args: emulated_conv64(*args, seed, late))  # noqa: B023
         running_mean, running_var, batches = torch.ones(CHANNELS), torch.full((CHANNELS,), 2.0), torch.tensor(4)
         running = (running_mean, running_var, batches, 0.25, eps)
-        shown, found, sums = _conv64.norm_forward(x, moments, added if add else None, weight, bias, *running, kernel)
+        shown, found, sums = _conv64.norm_forward(x, moments, weight, bias, *running, kernel)
         assert _apart(shown, active.relu()) < 3e-3
         assert _apart(found, functional.conv2d(shown.double(), kernel.double(), padding=1)) < 3e-3
         tiles = found.double().permute(0, 2, 3, 1).reshape(-1, _conv64.TILE, CHANNELS)

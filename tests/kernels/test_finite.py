@@ -15,7 +15,7 @@ from .conftest import Build, OnGPU
 CALL = """
 #define AT(i) at[i]
 #define MANY(i) eights[i]
-extern "C" void run(int blocks, const u16** at, const int* eights, float* out) {
+extern "C" void run(int blocks, const u16** at, const int* eights, int* out) {
     launch(blocks, 1, 1, THREADS, [=] { find_largest(FORTY(AT), FORTY(MANY), out); });
 }
 """
@@ -45,15 +45,17 @@ def _tensors() -> list[Tensor]:
     return [torch.randn(size).bfloat16() for size in sizes] + [torch.randn(5), torch.randn(13).bfloat16()]
 
 
-def test_the_largest_of_each_piece(blocks: list[int]) -> None:
-    tensors = _tensors()
-    tensors[3][-1] = -300.0
-    found = largest(tensors)
+def test_the_largest_of_all(blocks: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    tensors, asked, norm = _tensors(), [], torch._foreach_norm
+    monkeypatch.setattr(torch, "_foreach_norm", lambda some, *args: asked.append(some) or norm(some, *args))
     *own, wide, odd = tensors
-    pieces = [piece.abs().max().float() for tensor in own for piece in tensor.split(finite.PIECE)]
-    assert torch.equal(found, torch.stack([*pieces, wide.abs().max(), odd.abs().max().float()]))
-    assert found.max() == 300.0
-    assert blocks == [1 + 1 + 2 + 3 + 1 + (finite.TENSORS - 5), 5]
+    many = finite.TENSORS
+    for which, size in ((3, -300.0), (7, 400.0), (many + 2, -500.0), (many + 1, 600.0)):
+        tensors[which][-1] = size
+        both = [max(float(tensor.abs().max()) for tensor in some) for some in (own[:many], own[many:])]
+        assert largest(tensors).tolist() == [*both, float(wide.abs().max()), float(odd.abs().max())]
+    assert blocks == [1 + 1 + 2 + 3 + 1 + (many - 5), 5] * 4
+    assert all(len({tensor.dtype for tensor in some}) == 1 for some in asked), "or torch takes them one by one"
 
 
 @pytest.mark.parametrize("bad", [math.nan, -math.nan, math.inf, -math.inf])

@@ -60,16 +60,14 @@ def gradient(grad: Tensor, kernel: Tensor) -> Tensor:
 
 
 def norm_forward(
-    x: Tensor, moments: Tensor, added: Tensor | None, weight: Tensor, bias: Tensor,
+    x: Tensor, moments: Tensor, weight: Tensor, bias: Tensor,
     running_mean: Tensor, running_var: Tensor, batches: Tensor, momentum: float, eps: float, kernel: Tensor,
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
-    """Return relu(BN(x) (+ added)), and `forward` of that; keep the running statistics."""
+    """Return relu(BN(x)), and `forward` of that; keep the running statistics."""
     active, out, partial = torch.empty_like(x), torch.empty_like(x), _floats(x, tiles_of(x), 2, CHANNELS)
-    beside = x if added is None else added
-    assert _lies_right(beside) and beside.shape == x.shape
     running = [running_mean, running_var, batches, momentum]
-    known = constants(*x.shape[2:], norm=True, add=added is not None)
-    _convolve(x, kernel, out, partial, known, [x, beside, active, moments, weight, bias, *running, eps])
+    known = constants(*x.shape[2:], norm=True)
+    _convolve(x, kernel, out, partial, known, [x, x, active, moments, weight, bias, *running, eps])
     return active, out, partial
 
 

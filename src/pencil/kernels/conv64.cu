@@ -19,8 +19,8 @@
 //
 // Constants of the compilation:
 //   HEIGHT, WIDTH  of an image                            TURNED  towards the input
-//   NORM           through a normalisation and its ReLU   ADD     something was added between the two
-//   BOTH           there are two gradients
+//   NORM           through a normalisation and its ReLU   ADD     backward: something was added between the two
+//   BOTH           backward: there are two gradients
 
 #include "hopper.cuh"
 
@@ -42,6 +42,7 @@ constexpr int STEP = 128 / CHUNKS, ROWS = TILE / STEP;  // Pixels written at onc
 constexpr int AT_ONCE = 4;                              // Of these, so many are read at once of what lies beside.
 
 static_assert(WIDTH % 8 == 0 && TILE % WIDTH == 0 && HEIGHT % LINES == 0, "a tile is some lines of one image");
+static_assert(TURNED || !ADD, "forward it would have to be waited for, which took longer than a kernel of its own");
 static_assert(NORMAL_AT % 16 == 0 && SHARED_BYTES <= 232448, "shared memory of a program");
 
 #include "conv64_norm.cuh"
@@ -68,7 +69,7 @@ template <int COUNT>
 DEVICE void fill_band(const u16* image, int tile, u32 band, int thread, u32 free, int parity, const Before& known) {
     constexpr int step = COUNT / CHUNKS, pixels = DOWN * WIDTH, turns = pixels / step;
     constexpr bool activates = NORM && !TURNED;
-    constexpr int parts = activates ? (turns * (ADD ? 2 : 1) + 19) / 20 : 1, at_once = turns / parts;
+    constexpr int parts = activates ? (turns + 19) / 20 : 1, at_once = turns / parts;
     static_assert(pixels % step == 0 && step % 8 == 0, "every thread the same, and always the same of a group");
     static_assert(turns % parts == 0, "parts are alike");
     const int chunk = thread % CHUNKS, own = thread / CHUNKS, line = tile % (HEIGHT / LINES) * LINES;
@@ -81,14 +82,12 @@ DEVICE void fill_band(const u16* image, int tile, u32 band, int thread, u32 free
 #endif
 #pragma unroll
     for (int part = 0; part < parts; part++) {
-        uint4 found[at_once], added[at_once];
+        uint4 found[at_once];
 #pragma unroll
         for (int i = 0; i < at_once; i++) {
             const int pixel = own + (part * at_once + i) * step;
             found[i] = make_uint4(0u, 0u, 0u, 0u);
-            if (pixel < first || pixel >= last) continue;
-            found[i] = read16(image + from + (long long)pixel * CHANNELS);
-            if (activates && ADD) added[i] = read16(known.other + from + (long long)pixel * CHANNELS);
+            if (pixel >= first && pixel < last) found[i] = read16(image + from + (long long)pixel * CHANNELS);
         }
         if (part == 0 && free) wait(free, parity);
 #pragma unroll
@@ -96,7 +95,7 @@ DEVICE void fill_band(const u16* image, int tile, u32 band, int thread, u32 free
             const int turn = part * at_once + i, pixel = own + turn * step, group = pixel / 8;
             const u32 at = row + turn * (step / 8) * GROUP * 16;
 #if NORM && !TURNED
-            if (pixel >= first && pixel < last) found[i] = activated(found[i], added[i], normal);
+            if (pixel >= first && pixel < last) found[i] = activated(found[i], normal);
             if (pixel >= WIDTH && pixel < pixels - WIDTH)
                 write16(known.active + from + (long long)pixel * CHANNELS, found[i]);
 #endif

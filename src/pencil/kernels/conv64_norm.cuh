@@ -3,8 +3,8 @@
 // Forward, pixels are activated on their way in. Backward, gradients go through the ReLU on their way out.
 
 struct Before {
-    const u16 *x, *other, *y;  // Backward: what was normalised, the other gradient, what was activated. Forward: added.
-    u16* active;               // Forward: what is activated.
+    const u16 *x, *other, *y;  // Backward: what was normalised, the other gradient, and what the ReLU gave.
+    u16* active;               // Forward: what the ReLU gives.
     const float *moments, *weight, *bias;
     float *running_mean, *running_var;
     long long* batches;
@@ -40,7 +40,7 @@ DEVICE Normal normal_of(int chunk) {
     const float4* const from = reinterpret_cast<const float4*>(floats_at(NORMAL_AT)) + chunk * 2;
     float* const to[3] = {normal.mean, normal.scale, normal.offset};
 #pragma unroll
-    for (int kind = TURNED ? 0 : 1; kind < (TURNED && ADD ? 1 : 3); kind++)
+    for (int kind = TURNED ? 0 : 1; kind < (ADD ? 1 : 3); kind++)
 #pragma unroll
         for (int half = 0; half < 2; half++) {
             const float4 four = from[kind * CHANNELS / 4 + half];
@@ -53,12 +53,11 @@ DEVICE Normal normal_of(int chunk) {
 DEVICE u32 pair_of(const uint4& all, int i) { return i == 0 ? all.x : i == 1 ? all.y : i == 2 ? all.z : all.w; }
 DEVICE float one_of(const uint4& all, int i) { return i % 2 ? high(pair_of(all, i / 2)) : low(pair_of(all, i / 2)); }
 
-DEVICE uint4 activated(const uint4& given, const uint4& added, const Normal& normal) {
+DEVICE uint4 activated(const uint4& given, const Normal& normal) {
     float values[8];
 #pragma unroll
     for (int i = 0; i < 8; i++) {
         values[i] = one_of(given, i) * normal.scale[i] + normal.offset[i];
-        if (ADD) values[i] += one_of(added, i);
         if (values[i] < 0.0f) values[i] = 0.0f;  // What is no number stays none, as with torch.
     }
     return make_uint4(pack(values[0], values[1]), pack(values[2], values[3]), pack(values[4], values[5]),

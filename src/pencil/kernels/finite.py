@@ -1,6 +1,5 @@
 """The largest numbers of many tensors, to find out whether all are finite; on a GPU in bfloat16 in one pass."""
 
-import itertools
 import math
 from typing import Any
 
@@ -19,16 +18,17 @@ EIGHT, PIECE = 8, 8 * THREADS * AT_ONCE
 
 
 def largest(tensors: list[Tensor]) -> Tensor:
-    """Return magnitudes, the largest of all tensors among them; NaN is among them where it is in a tensor.
+    """Return some magnitudes, the largest of all tensors among them; NaN is among them where it is in a tensor.
 
     This is how to find what is not finite: torch's own check takes no bfloat16 on a GPU.
     """
-    taken = [takes(tensor) for tensor in tensors]
-    own = list(itertools.compress(tensors, taken))
-    others = [tensor for tensor, mine in zip(tensors, taken, strict=True) if not mine]
+    own: list[Tensor] = []
+    others: dict[torch.dtype, list[Tensor]] = {}
+    for tensor in tensors:
+        # torch takes several at once only where they are of one type.
+        (own if takes(tensor) else others.setdefault(tensor.dtype, [])).append(tensor)
     found = [_largest(own[first : first + TENSORS]) for first in range(0, len(own), TENSORS)]
-    if others:
-        found.append(torch.stack(torch._foreach_norm(others, math.inf, torch.float32)))
+    found += [torch.stack(torch._foreach_norm(alike, math.inf, torch.float32)) for alike in others.values()]
     return torch.cat(found)
 
 
@@ -42,11 +42,11 @@ def takes(tensor: Tensor) -> bool:
 
 def _largest(tensors: list[Tensor]) -> Tensor:
     blocks = sum(-(-tensor.numel() // PIECE) for tensor in tensors)
-    found = torch.empty(blocks, dtype=torch.float32, device=tensors[0].device)
+    found = torch.zeros(1, dtype=torch.int32, device=tensors[0].device)
     none = TENSORS - len(tensors)
     eights = [tensor.numel() // EIGHT for tensor in tensors]
     _launch(found.device.index, blocks, [*tensors, *[tensors[0]] * none, *eights, *[0] * none, found])
-    return found
+    return found.view(torch.float32)
 
 
 def _launch(device: int, blocks: int, args: list[Any]) -> None:

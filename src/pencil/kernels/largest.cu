@@ -1,6 +1,7 @@
 // The largest magnitude among the numbers of several tensors in bfloat16; what is no number counts as larger than all.
 //
-// A block takes a piece of one tensor. Without its sign a number in bfloat16 is the larger the larger its bits are.
+// A block takes a piece of one tensor. Without its sign a number in bfloat16 is the larger the larger its bits are, and so
+// is the 32-bit number of the same sign and exponent. The largest of all does not depend on which block comes first.
 //
 // Constants of the compilation:
 //   THREADS  of a block     AT_ONCE  reads of a thread, all under way at once, of eight numbers each
@@ -23,9 +24,9 @@ DEVICE u32 larger(u32 a, u32 b) { return max(a & 0xffffu, b & 0xffffu) | max(a >
 DEVICE u32 larger(u32 a, u32 b) { return __vmaxu2(a, b); }  // Of each half.
 #endif
 
-// Tensors that are not there have no eights. largest[blocks]: of the piece of each block.
+// Tensors that are not there have no eights. `largest` is zero before.
 extern "C" __global__ void __launch_bounds__(THREADS)
-find_largest(FORTY(START), FORTY(EIGHTS), float* largest) {
+find_largest(FORTY(START), FORTY(EIGHTS), int* largest) {
     const u16* const starts[] = {FORTY(STARTED)};
     const int counts[] = {FORTY(COUNTED)};
     int place = blockIdx.x, eights = 0;
@@ -67,6 +68,6 @@ find_largest(FORTY(START), FORTY(EIGHTS), float* largest) {
     __syncthreads();
     if (threadIdx.x == 0) {
         for (int w = 1; w < warps; w++) most = max(most, room[w]);
-        largest[blockIdx.x] = as_float(most << 16);
+        atomicMax(largest, (int)(most << 16));
     }
 }

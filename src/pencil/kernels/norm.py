@@ -107,8 +107,8 @@ def _block_backward(ctx: Any, grad: Tensor, other: Tensor | None) -> Any:
 class _BlockNormConv(torch.autograd.Function):
     """An activated normalisation and the convolution of 64 channels behind it.
 
-    Where the moments are given, the convolution's kernel also normalises and activates. Backward, it goes through the
-    ReLU and takes the sums that the normalisation needs.
+    Where the moments are given and nothing is added, the convolution's kernel also normalises and activates. Backward,
+    it goes through the ReLU and takes the sums that the normalisation needs.
     """
 
     @staticmethod
@@ -117,12 +117,12 @@ class _BlockNormConv(torch.autograd.Function):
         *running: Any,
     ) -> Any:  # fmt: skip
         low = _last(kernel.to(x.dtype))
-        if given is None:
-            active, moments = ops.block_norm(x, None, added, weight, bias, *running, True)
+        if given is None or added is not None:  # With a sum before it, the convolution would wait for what is added.
+            active, moments = ops.block_norm(x, given, added, weight, bias, *running, True)
             out, out_moments = ops.conv64(active, low)
         else:
             moments = given
-            active, out, out_moments = ops.norm_conv64(x, moments, added, weight, bias, *running, low)
+            active, out, out_moments = ops.norm_conv64(x, moments, weight, bias, *running, low)
         ctx.eps, ctx.running, ctx.has_added = running[-1], len(running), added is not None
         ctx.dtype, ctx.own = kernel.dtype, _wgrad_cuda.takes(x, kernel)
         ctx.save_for_backward(x, active, moments, weight, bias, low)

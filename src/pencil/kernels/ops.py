@@ -241,7 +241,6 @@ def _(grad: Tensor, kernel: Tensor) -> Tensor:
 def norm_conv64(
     x: Tensor,
     moments: Tensor,
-    added: Tensor | None,
     weight: Tensor,
     bias: Tensor,
     running_mean: Tensor,
@@ -251,11 +250,11 @@ def norm_conv64(
     eps: float,
     kernel: Tensor,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """relu(BN(x) (+ added)), by given moments, its `conv64`, and the moments of that."""
+    """relu(BN(x)) by given moments, its `conv64`, and the moments of that; keeps the running statistics."""
     from pencil.kernels import _conv64, _join
 
     running = (running_mean, running_var, batches, momentum, eps)
-    active, out, partial = _conv64.norm_forward(x, moments, added, weight, bias, *running, kernel)
+    active, out, partial = _conv64.norm_forward(x, moments, weight, bias, *running, kernel)
     return active, out, _join.joined_moments(partial, out.numel() // out.shape[1], _conv64.TILE)
 
 
