@@ -27,22 +27,24 @@ def place_for(source: str | None, parent: Path | None) -> Iterator[Path]:
         yield path
 
 
-def announced(progress: "Progress", path: Path) -> "Progress":
-    """Let a progress first of all say where the run goes, once there is one."""
-    note, started = progress.note, progress.started
+class Announced:
+    """A progress that first of all says where the run goes, once there is one; the rest it hands on."""
 
-    def announce() -> None:
-        progress.note, progress.started = note, started  # type: ignore[method-assign]
-        one_line(f"the run goes to {path}")
+    def __init__(self, progress: "Progress", path: Path) -> None:
+        self.path, self.said = path, False
+        self.stepped, self.epoch_done, self.replanned = progress.stepped, progress.epoch_done, progress.replanned
+        self._note, self._started = progress.note, progress.started
 
-    def first_note(line: str) -> None:
-        if (path / "status.json").exists():
-            announce()
-        note(line)
+    def note(self, line: str) -> None:
+        if (self.path / "status.json").exists():
+            self._say()
+        self._note(line)
 
-    def begin(phases: "Sequence[Phase]", epoch: int) -> None:
-        announce()
-        started(phases, epoch)
+    def started(self, phases: "Sequence[Phase]", epoch: int) -> None:
+        self._say()
+        self._started(phases, epoch)
 
-    progress.note, progress.started = first_note, begin  # type: ignore[method-assign]
-    return progress
+    def _say(self) -> None:
+        if not self.said:
+            one_line(f"the run goes to {self.path}")
+        self.said = True

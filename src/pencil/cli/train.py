@@ -146,7 +146,7 @@ def _fit(
     **how: Any,
 ) -> None:
     from pencil.cli.display import display
-    from pencil.cli.place import announced
+    from pencil.cli.place import Announced
     from pencil.cli.report import add_report
     from pencil.cli.summary import print_summary
     from pencil.integrations.watch import watching
@@ -159,7 +159,7 @@ def _fit(
     quiet, as_json = quiet or not is_leader(), as_json and is_leader()
     try:
         with display(quiet=quiet) as shown, watching(watch, out, shown) as progress:
-            told = announced(progress, out) if announce else progress
+            told = Announced(progress, out) if announce else progress
             result = fit(source, out=out, settings=asked, progress=told, **how)
     except Interrupted as stopped:
         one_line(str(stopped))
