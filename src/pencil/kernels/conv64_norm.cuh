@@ -12,7 +12,7 @@ struct Before {
 };
 
 #if NORM
-struct Normal {  // Of a thread's eight channels. Forward, the mean has gone into the offset.
+struct Normal {  // Of a thread's eight channels. The mean has also gone into the offset.
     float mean[8], scale[8], offset[8];
 };
 
@@ -25,7 +25,7 @@ DEVICE void keep_normal(const Before& before, int channel, int rows) {
     float* const to = floats_at(NORMAL_AT);
     to[channel] = mean;
     to[CHANNELS + channel] = scale;
-    to[2 * CHANNELS + channel] = TURNED ? bias : bias - mean * scale;  // Far more exact than what it is added to.
+    to[2 * CHANNELS + channel] = bias - mean * scale;  // Far more exact than what it is added to.
     if (TURNED || blockIdx.x > 0) return;
     const float old_mean = before.running_mean[channel], old_variance = before.running_var[channel];
     const float unbiased = variance * ((float)rows / (rows - 1));
@@ -90,12 +90,11 @@ DEVICE uint4 let_through(const uint4& grad, const Beside& beside, int which, con
         }
         const u32 given = pair_of(beside.x[which], i);
         const float away[2] = {low(given) - normal.mean[2 * i], high(given) - normal.mean[2 * i + 1]};
-        float shown[2];
-        if (ADD)
-            shown[0] = low(pair_of(beside.y[which], i)), shown[1] = high(pair_of(beside.y[which], i));
-        else
+        float shown[2];  // What the ReLU was given, or what it gave.
 #pragma unroll
-            for (int k = 0; k < 2; k++) shown[k] = away[k] * normal.scale[2 * i + k] + normal.offset[2 * i + k];
+        for (int k = 0; k < 2; k++)
+            shown[k] = ADD ? one_of(beside.y[which], 2 * i + k)
+                           : one_of(beside.x[which], 2 * i + k) * normal.scale[2 * i + k] + normal.offset[2 * i + k];
         if (shown[0] <= 0.0f) pair &= 0xffff0000u;
         if (shown[1] <= 0.0f) pair &= 0x0000ffffu;
         sums[0][2 * i] += low(pair) * away[0], sums[0][2 * i + 1] += high(pair) * away[1];
