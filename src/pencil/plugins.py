@@ -8,6 +8,7 @@ import importlib
 import importlib.util
 import pkgutil
 import sys
+from collections.abc import Iterable
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
@@ -31,6 +32,12 @@ def find(package: str, name: str, attribute: str, *, kind: str) -> Any:
     for entry in entry_points(group=f"pencil.{package.rpartition('.')[2]}", name=name):
         return entry.load()
     raise PencilError(f'there is no {kind} "{name}".{did_you_mean(name, names(package))}')
+
+
+def digests(named: Iterable[str]) -> dict[str, str]:
+    """Return a digest of each user's file among such names, by the name."""
+    files = {name: Path(name.rpartition(":")[0]) for name in named if ".py:" in name}
+    return {name: hashlib.sha256(file.read_bytes()).hexdigest() for name, file in files.items() if file.is_file()}
 
 
 def _from_file(name: str, kind: str) -> Any:

@@ -80,6 +80,17 @@ def test_code_of_ones_own_must_be_named_again(pencil: Command, rows: Path) -> No
     assert pencil("train", "--resume", "--out", "own", "--backbone", "mine.py:factory").code == 0
 
 
+@pytest.mark.filterwarnings("default")
+def test_a_network_whose_code_has_changed_is_told_of(pencil: Command, rows: Path) -> None:
+    own = ("--backbone", "mine.py:factory")
+    Path("mine.py").write_text(FACTORY)
+    assert pencil("train", rows, "--out", "own", *own, *TRAINED).code == 0
+    assert pencil("predict", "own", rows, *own).err.count("changed") == 0
+    Path("mine.py").write_text(f"{FACTORY}\n# Otherwise.\n")
+    with pytest.warns(UserWarning, match=r"^mine.py:factory has changed since the run was trained"):
+        assert pencil("predict", "own", rows, *own).code == 0
+
+
 def test_arrays_without_labels(pencil: Command, trained: Path, rows: Path) -> None:
     new = write_rows(Path("new.npz"), y=None, clean=None, x_test=None, y_test=None)
     ended = pencil("predict", trained, new)

@@ -164,6 +164,28 @@ def test_a_run_that_goes_on_with_something_else_says_what_it_was_trained_with(
     assert made["recipe_version"] == recipes.version("auto")
 
 
+def test_a_run_that_goes_on_with_edited_code_of_ones_own_says_so(
+    tmp_path: Path, quick: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code = "from torch import nn\ndef make(spec, num_classes, **_):\n    return nn.Linear(spec.shape[0], num_classes)\n"
+    x, y = np.random.default_rng(0).normal(size=(200, 4)).astype(np.float32), np.arange(200) % 2
+    per_epoch = math.ceil(200 * 0.9 / quick["optimizer"]["batch_size"])
+    kept = []
+    for sitting, text in enumerate([code, code, f"{code}# Otherwise.\n"]):
+        Path("mine.py").write_text(text)
+        how = {"resume": True} if sitting else {"settings": quick, "epochs": (2, 2, 2)}
+        progress = Stopping(per_epoch)
+        with pytest.raises(Interrupted):
+            pencil.fit(x, y, out="run", backbone="mine.py:make", progress=progress, **how)
+        kept.append([note for note in progress.notes if "mine.py:make has changed" in note])
+    assert [len(notes) for notes in kept] == [0, 0, 1]
+    made = pencil.fit(x, y, out="run", backbone="mine.py:make", resume=True).summary["environment"]
+    before = made["earlier"][0]["own_code"]
+    assert list(made["own_code"]) == ["mine.py:make"] == list(before)
+    assert made["own_code"] != before and len(made["earlier"]) == 1
+
+
 def test_a_finished_run_resumes_to_itself(finished: Any) -> None:
     _, result = finished
     before = {p.name: p.stat().st_mtime_ns for p in result.folder.iterdir() if p.is_file() and p.name != "lock"}

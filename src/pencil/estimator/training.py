@@ -53,7 +53,7 @@ def train(dataset: Dataset, asked: Document, epochs: int | Sequence[int] | None,
             progress.note(line)
         engine.train(progress)
         table, believed = label_rows(engine, prepared, progress.history)
-        made_with = Sittings.of(machine, prepared.settings.recipe).environment
+        made_with = Sittings.of(machine, prepared.settings).environment
         summary = summarise(engine, prepared, made_with, progress.history, table)
         pred_probs = mean_predictions(engine, prepared.dataset, table["id"].to_pylist())
     whole = believed.shares

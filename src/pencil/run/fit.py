@@ -170,7 +170,7 @@ def _train(
     history, checkpoints = History(folder.history), CheckpointStore(folder.checkpoint)
     leads, interval = machine.processes.leads, prepared.settings.hardware.checkpoint_seconds
     names, log = prepared.dataset.class_names, LogFile(folder.log) if leads else None
-    sittings = Sittings.of(machine, prepared.settings.recipe)
+    sittings = Sittings.of(machine, prepared.settings)
     session = Session(history, checkpoints, progress, interval, sittings, writes=leads, classes=names, log=log)
     if prepared.noise_told:
         session.note(f"noise {prepared.settings.data.noise}: {prepared.noise_told}.")

@@ -1,5 +1,6 @@
 """Predicts with a finished run."""
 
+import warnings
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -12,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from pencil import backbones, data
+from pencil import backbones, data, plugins
 from pencil.config import DataSettings, Settings, build_record, from_document, read_toml
 from pencil.data import Dataset, Examples
 from pencil.data.augment import Prepare
@@ -22,6 +23,7 @@ from pencil.results.arrays import read_arrays
 from pencil.results.documents import damaged, read_classes, read_object
 from pencil.results.folder import RunFolder
 from pencil.run.preparation import read_preparation
+from pencil.run.sittings import changed
 from pencil.runtime import PRECISIONS, choose_device
 
 
@@ -53,6 +55,7 @@ def load_network(folder: RunFolder, settings: Settings, *, backbone: str = "") -
         raise PencilError(
             f"this run's network is code of its own; if you trust it, give it again: --backbone {quote(name)}"
         )
+    _warn_of_other_code(folder, name)
     preparation = read_preparation(folder)
     classes = read_classes(folder.classes)
     model = backbones.create(name, preparation.spec, len(classes), _without_weights(settings.backbone_options))
@@ -65,6 +68,15 @@ def load_network(folder: RunFolder, settings: Settings, *, backbone: str = "") -
             f"{folder.model} does not fit the network {name}; {changed}the run folder is damaged."
         ) from None
     return model.eval()
+
+
+def _warn_of_other_code(folder: RunFolder, backbone: str) -> None:
+    if not folder.result.exists():
+        return
+    made_with = read_object(folder.result).get("environment")
+    before = made_with.get("own_code") if isinstance(made_with, Mapping) else None
+    for name in changed(before if isinstance(before, Mapping) else {}, plugins.digests([backbone])):
+        warnings.warn(f"{name} has changed since the run was trained; it may predict otherwise now.", stacklevel=4)
 
 
 def predict_run(

@@ -23,7 +23,7 @@ def restore(engine: Engine, checkpoints: CheckpointStore, session: Session, hard
     try:
         engine.restore(checkpoint.tensors, checkpoint.meta)
         _restore_threads(checkpoint.meta, hardware)
-        session.sittings.go_on(checkpoint.meta, engine.epoch)
+        edited = session.sittings.go_on(checkpoint.meta, engine.epoch)
         history = checkpoint.tensors[HISTORY].tobytes()
     except _OTHER as error:
         reason = " ".join(str(error).split()) or type(error).__name__
@@ -31,6 +31,8 @@ def restore(engine: Engine, checkpoints: CheckpointStore, session: Session, hard
             f"the checkpoint in {checkpoints.path} does not fit this run ({reason[:200]}); start it again with another"
             " --out."
         ) from error
+    for name in edited:
+        session.note(f"{name} has changed since the run was started; it goes on with the code as it is now.")
     if session.writes:
         session.history.restore(history)
 

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from pencil import recipes
+from pencil import plugins, recipes
+from pencil.config import Settings
 from pencil.results.environment import environment
 from pencil.run.build import Machine
 from pencil.runtime import device_name
@@ -21,19 +22,18 @@ class Sittings:
     """Each with the number of epochs that were complete at its end."""
 
     @classmethod
-    def of(cls, machine: Machine, recipe: str) -> "Sittings":
-        """Return a first sitting on this machine, with a recipe as it is in this code."""
-        return cls(
-            environment(
-                {
-                    "device": device_name(machine.device),
-                    "precision": machine.precision.name,
-                    "threads": machine.threads,
-                    "processes": machine.processes.count,
-                    "recipe_version": recipes.version(recipe),
-                }
-            )
-        )
+    def of(cls, machine: Machine, settings: Settings) -> "Sittings":
+        """Return a first sitting on this machine, with a recipe and a user's own files as they are now."""
+        facts: Environment = {
+            "device": device_name(machine.device),
+            "precision": machine.precision.name,
+            "threads": machine.threads,
+            "processes": machine.processes.count,
+            "recipe_version": recipes.version(settings.recipe),
+        }
+        data = settings.data
+        own = plugins.digests((settings.method, settings.backbone, data.source, data.noise))
+        return cls(environment(facts | ({"own_code": own} if own else {})))
 
     @property
     def environment(self) -> Environment:
@@ -44,9 +44,15 @@ class Sittings:
         """What a checkpoint keeps of it."""
         return {"made_with": self.environment}
 
-    def go_on(self, meta: Mapping[str, Any], epoch: int) -> None:
-        """Follow the sittings of a checkpoint, with so many epochs complete."""
+    def go_on(self, meta: Mapping[str, Any], epoch: int) -> list[str]:
+        """Follow the sittings of a checkpoint, with so many epochs complete; return whose code is another by now."""
         before = dict(meta.get("made_with", {}))
         self.earlier = [dict(each) for each in before.pop("earlier", [])]
         if before and before != self.now:
             self.earlier.append(before | {"until_epoch": epoch})
+        return changed(dict(before.get("own_code", {})), self.now.get("own_code", {}))
+
+
+def changed(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """Return which of a user's files are no longer what they were."""
+    return [name for name, digest in now.items() if name in before and before[name] != digest]
