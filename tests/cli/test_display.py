@@ -114,3 +114,12 @@ def test_the_live_display_draws_bar_and_figures(time: Time) -> None:
 @pytest.mark.parametrize(("seconds", "text"), [(None, "–"), (42.4, "0:42"), (725, "12:05"), (12_000, "3 h 20 min")])
 def test_times_are_spoken(seconds: float | None, text: str) -> None:
     assert timing.spoken(seconds) == text
+
+
+def test_where_nothing_came_to_a_number_there_is_no_loss() -> None:
+    shown = display.Shown("")
+    shown.started(PHASES, 0)
+    shown.epoch_done(record(0, loss=0.0, nonfinite=76))
+    assert shown.figures()[0] == "loss no number"
+    shown.epoch_done(record(1, loss=0.0, nonfinite=0))
+    assert shown.figures()[0] == "loss 0.000"

@@ -51,6 +51,22 @@ def test_reviewed_labels_are_locked_and_the_parent_untouched(pencil: Command, pa
     assert counts["final"]["reviewed"] == len(parent)
 
 
+def test_what_people_chose_stands_for_held_out_examples_too(pencil: Command, parent: dict[str, int]) -> None:
+    apart = [row for row in final("run").values() if row["split"] == "held-out"][:6]
+    chosen = {str(row["id"]): next(c for c in range(3) if c not in (row["given"], row["corrected"])) for row in apart}
+    with Decisions(Path("run/decisions.sqlite")) as store:
+        for name, label in chosen.items():
+            store.decide(name, label, reviewer="me", key=name)
+    ended = pencil("train", "--from", "run", "--out", "new")
+    assert ended.code == 0, ended.err
+    assert f"{len(parent) + len(chosen)} reviewed and locked" in ended.err
+    rows = final("new")
+    assert len(chosen) > 2 and all(rows[name]["split"] == "held-out" for name in chosen)
+    assert {name: rows[name]["corrected"] for name in chosen} == chosen
+    assert all(rows[name]["trusted"] and rows[name]["decision"] == "relabel" for name in chosen)
+    assert not any(row["trusted"] for name, row in rows.items() if name not in (chosen | parent))
+
+
 def test_a_source_may_be_given_again_with_more_examples(
     pencil: Command, parent: dict[str, int], rows: Path, place: Path
 ) -> None:

@@ -1,9 +1,12 @@
 """Arrays in every usual form become the same record, or are refused in one line."""
 
+import re
+
 import numpy as np
 import pytest
 import torch
 
+import pencil
 from pencil.data import from_arrays, from_torch
 from pencil.data.arrays import as_inputs
 from pencil.errors import PencilError
@@ -118,3 +121,31 @@ def test_only_marks_that_are_true_or_false_trust_a_label(marks):
             make()
     for good in ([True, False, True, True], [1, 0, 1, 1], torch.tensor([1.0, 0, 1, 1])):
         assert from_arrays(x, [0, 1, 0, 1], trusted=good).train.trusted.tolist() == [True, False, True, True]
+
+
+def test_digits_that_32_bits_do_not_hold_are_no_features() -> None:
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(60, 3)), np.arange(60) % 2
+    for given in (x, x + 1e5, (x + 1e9).astype(np.float32), x * 1e9):
+        assert "blurred" not in from_arrays(given, y).facts
+    far = x + np.array([0.0, 1e9, 0.0])
+    words = r"column 2 varies by \d\.\d* around 1000000000(\.\d)?, which 32 bits do not tell apart; subtract 1000000000"
+    assert re.match(words, from_arrays(far, y).facts["blurred"])
+    with pytest.raises(PencilError, match=words):
+        pencil.fit(far, y, epochs=[1, 1, 1])
+
+
+def test_masked_values() -> None:
+    x, y = np.zeros((6, 2)), np.ma.array([0, 1, 2, 0, 1, 2], mask=[True, False, False, False, False, True])
+    assert from_arrays(x, y).train.given.tolist() == [-1, 1, 2, 0, 1, -1]
+    names = np.ma.array(["a", "b", "a"], mask=[False, False, True])
+    assert from_arrays(x[:3], names).train.given.tolist() == [0, 1, -1]
+    assert from_arrays(np.ma.array(x), np.arange(6)).train.given.tolist() == list(range(6))
+    with pytest.raises(PencilError, match="masked"):
+        from_arrays(np.ma.masked_equal(np.eye(6), 1), np.arange(6))
+
+
+def test_names_that_come_with_the_classes_are_the_terms() -> None:
+    given = ["g", "r", "b"]
+    assert from_arrays(np.zeros((3, 2)), given, class_names=["r", "g", "b"]).terms.tolist() == ["r", "g", "b"]
+    assert from_arrays(np.zeros((3, 2)), [1, 0, 2], class_names=["r", "g", "b"]).terms is None

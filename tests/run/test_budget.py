@@ -72,6 +72,16 @@ def test_what_is_measured_does_not_look_at_all_the_data_first(monkeypatch: pytes
     assert estimate_seconds(planned, choose_machine(planned.settings.hardware)) > 0
 
 
+def test_slow_steps_are_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(estimate, "SAMPLE_SECONDS", 1e9)  # Enough steps for this would never be taken.
+    monkeypatch.setattr(estimate, "SLOW_SECONDS", 0.2)
+    planned = plan((X, Y), QUICK)
+    assert estimate_seconds(planned, choose_machine(planned.settings.hardware)) > 0
+    sample = estimate._Sample()
+    sample.times = [10.0, 15.0]
+    assert sample.step_seconds == 5.0
+
+
 @pytest.mark.parametrize("budget", ["5s", float("nan"), float("inf"), -1])
 def test_a_budget_is_a_number_of_seconds(budget: object) -> None:
     with pytest.raises(PencilError, match="give a number of seconds, more than 0"):

@@ -96,13 +96,13 @@ def test_reviewed_labels_are_locked_and_the_others_go_on(parent: Any, tmp_path: 
     new = pencil.fit(data(), out=tmp_path / "new", start_from=old.folder, progress=progress)
     assert hashes(old.folder) == before
     rows, was = by_id(new), by_id(old)
+    assert {rows[name]["split"] for name in chosen} == {"train", "held-out"}
     for name, label in chosen.items():
-        if rows[name]["split"] == "train":
-            assert rows[name]["corrected"] == label and rows[name]["num_changes"] == 0
-            assert rows[name]["given"] == was[name]["given"], "what was given stays on record"
-            assert rows[name]["decision"] == ("keep" if label == rows[name]["given"] else "relabel")
-            assert rows[name]["confidence"] > 0.99 and rows[name]["trusted"]
-    assert sum(row["trusted"] for row in rows.values()) == sum(rows[name]["split"] == "train" for name in chosen)
+        assert rows[name]["corrected"] == label and rows[name]["num_changes"] == 0
+        assert rows[name]["given"] == was[name]["given"], "what was given stays on record"
+        assert rows[name]["decision"] == ("keep" if label == rows[name]["given"] else "relabel")
+        assert rows[name]["confidence"] > 0.99 and rows[name]["trusted"]
+    assert sum(row["trusted"] for row in rows.values()) == len(chosen)
     stricter = decide_again(new.labels, Thresholds(keep_quality=1.0, relabel_confidence=1.0))
     for row, decision in zip(new.labels.to_pylist(), stricter, strict=True):
         assert not row["trusted"] or decision == row["decision"], "no threshold moves what a person chose"
@@ -113,7 +113,7 @@ def test_reviewed_labels_are_locked_and_the_others_go_on(parent: Any, tmp_path: 
     assert reviewed(RunFolder.open(new.folder)) == chosen, "they stand in the new run, for the next one too"
     status = json.loads((new.folder / "status.json").read_text())
     assert (status["parent"], status["state"]) == (str(old.folder.resolve()), "finished")
-    assert any("3 reviewed and locked" in note for note in progress.notes)
+    assert any("4 reviewed and locked" in note for note in progress.notes)
 
 
 def test_it_starts_with_the_parents_settings_weights_and_labels(parent: Any, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from pencil.cli import run
 from pencil.errors import PencilError
+from pencil.results.folder import RunFolder
 from pencil.run.queue import Job, _environment, run_jobs, state_of
 from pencil.sweep import read_sweep
 
@@ -63,6 +64,10 @@ def test_a_failing_run_stops_no_other_and_finished_ones_are_not_repeated(
     file.write_text(file.read_text().replace("seed = 2", "seed = 3"))
     assert run(["sweep", str(file)]) == 2
     assert "the run two is finished, with other settings than the file has now (seed)" in capsys.readouterr().err
+    RunFolder(tmp_path / "runs/two").set_state("stopped")
+    assert run(["sweep", str(file)]) == 2
+    words = "the run two was begun with other settings than the file has now (seed); give it another name, or remove"
+    assert words in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

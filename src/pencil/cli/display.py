@@ -76,7 +76,8 @@ class Shown:
             "test_accuracy": "test",
             "label_accuracy": "correct labels",
         }
-        words = [f"loss {record['loss']:.3f}"]
+        lost = record.get("nonfinite") and not record["loss"]  # Nothing was left to take the loss of.
+        words = ["loss no number" if lost else f"loss {record['loss']:.3f}"]
         words += [f"{word} {record[key]:.1f}%" for key, word in named.items() if key in record]
         words.insert(-1 if "label_accuracy" in record else len(words), f"changed {record['relabelled']:,}")
         return [*words, f"{record['images_per_second']:,.0f} images/s"]

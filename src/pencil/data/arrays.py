@@ -17,6 +17,8 @@ from pencil.errors import PencilError
 SMALL_SIDE = 64
 """Images up to this many pixels a side are kept as they are and get a small network."""
 _CHANNELS = (1, 3, 4)
+MOST_LOST = 0.25
+"""Of what a feature varies by, the share that may be lost where numbers are rounded to 32 bits."""
 
 
 def from_arrays(
@@ -42,7 +44,9 @@ def from_arrays(
     train = _examples(inputs, y, names, by_name, ids=ids, clean=clean, trusted=trusted)
     held_for_test = None if test is None else _test_examples(test, inputs, names, by_name)
     preparation, backbone, facts = describe_inputs(inputs)
-    terms = labels.terms_of(sets[0], names) if by_name else None
+    facts |= blurred(plain(x), inputs)
+    # With names of classes, numbers count these, as ever, but texts are names.
+    terms = labels.terms_of(sets[0], names) if by_name or sets[0].dtype.kind not in "iuf" else None
     return Dataset(
         name, names, train, preparation, test=held_for_test, default_backbone=backbone, facts=facts, terms=terms
     )
@@ -108,6 +112,8 @@ def as_inputs(x: Any) -> NDArray[Any]:
     (last where both would do). Images are uint8, whole numbers or floats: values all within 0 to 1 are
     scaled by 255, values within 0 to 255 are rounded.
     """
+    if np.ma.is_masked(x):
+        raise PencilError("inputs have masked values; fill them in, or leave out their rows.")
     array = np.asarray(plain(x))
     if array.ndim < 2 or array.dtype.kind not in "biuf" or not array.size:
         raise PencilError(f"inputs are {array.dtype} of shape {array.shape}; give numbers: [n, d] or [n, H, W, C].")
@@ -132,6 +138,22 @@ def as_rows(array: NDArray[Any], columns: Sequence[str] | None = None) -> NDArra
             f"row {row + 1}, column {name} is {array[row, column]}; fill in or leave out missing and infinite values."
         )
     return rows
+
+
+def blurred(given: Any, rows: NDArray[Any], columns: Sequence[str] | None = None) -> dict[str, Any]:
+    """Return a fact that hinders training: what a column says lies in digits that 32 bits do not hold."""
+    exact = np.asarray(given)
+    if exact.ndim != 2 or exact.dtype.itemsize <= 4 or len(exact) < 2:
+        return {}
+    exact = exact.astype(np.float64)
+    lost, spread = (exact - rows).std(axis=0), exact.std(axis=0)
+    wrong = np.flatnonzero(lost > MOST_LOST * spread)
+    if not len(wrong):
+        return {}
+    column, mean = wrong[0], exact[:, wrong[0]].mean()
+    name = columns[column] if columns is not None else f"{column + 1}"
+    line = f"column {name} varies by {spread[column]:.3g} around {mean:.10g}, which 32 bits do not tell apart; subtract"
+    return {"blurred": f"{line} {mean:.10g} from it."}
 
 
 def channels_last(images: NDArray[Any]) -> NDArray[Any]:

@@ -146,7 +146,7 @@ class Dataset:
     facts: dict[str, Any] = field(default_factory=dict)
     """What else a reader should know: noise convention, subset rule, fingerprint."""
     terms: NDArray[Any] | None = None
-    """[C] what labels given in memory call each class, names or numbers; None: they count classes from 0."""
+    """[C] what the labels that were given call each class, names or numbers; None: they count classes from 0."""
 
     @property
     def num_classes(self) -> int:

@@ -37,6 +37,9 @@ class Labels:
 def as_values(labels: Any) -> NDArray[Any]:
     """Return labels as an array: numbers, soft labels, votes, or texts with None for "no label"."""
     labels = plain(labels)
+    if np.ma.is_masked(labels):
+        hidden, labels = np.ma.getmaskarray(labels), np.array(labels, dtype=object)
+        labels[hidden] = None
     try:
         array = np.asarray(labels)
         if array.ndim == 2:
@@ -127,6 +130,12 @@ def terms_of(values: NDArray[Any], class_names: Sequence[str]) -> NDArray[Any] |
         return texts.astype(np.int64) if values.dtype.kind in "iuf" else texts
     except ValueError:  # Another set has names for the same classes.
         return texts
+
+
+def terms_in(class_names: Sequence[str]) -> NDArray[Any]:
+    """Return what a file calls each class: numbers where all are."""
+    texts = np.array(class_names)
+    return texts.astype(np.int64) if all(WHOLE_NUMBER.fullmatch(name) for name in class_names) else texts
 
 
 def _named(values: NDArray[Any]) -> Iterable[Any]:

@@ -26,6 +26,8 @@ def prepare(dataset: Dataset, settings: DataSettings, *, seed: int) -> Dataset:
     if settings.labels:
         dataset = replace(dataset, train=label_file.relabel(dataset.train, settings.labels, dataset.class_names))
     check(dataset)
+    if "blurred" in dataset.facts:
+        raise PencilError(dataset.facts["blurred"])
     preparation = _augmented(dataset.preparation, settings.augment)
     if settings.trusted and not settings.noise:
         raise PencilError("data.trusted is a share of labels that injected noise leaves alone; inject it with --noise.")

@@ -15,6 +15,8 @@ from pencil.run.plan import Plan
 WARM_UP = 3
 """Steps that are not counted: they fill caches, compile and capture."""
 SAMPLE_SECONDS = 2.0
+SLOW_SECONDS = 8.0
+"""From the first step on; whoever is so slow needs no warming up to be measured."""
 FORWARD_SHARE = 1 / 3
 """Cost of predicting an example, in units of training on it: a backward pass costs about two forward passes."""
 
@@ -59,7 +61,8 @@ class _Sample(Listener):
         if torch.cuda.is_available():
             torch.cuda.synchronize()  # Steps are only queued; a step's time is known when it is done.
         self.times.append(time.perf_counter())
-        if len(self.times) > WARM_UP + 1 and self.times[-1] - self.times[WARM_UP] >= SAMPLE_SECONDS:
+        passed = [self.times[-1] - time for time in self.times]
+        if (len(passed) > WARM_UP + 1 and passed[WARM_UP] >= SAMPLE_SECONDS) or passed[0] >= SLOW_SECONDS:
             raise _Enough
 
     def epoch_done(self, record: EpochRecord) -> None:
@@ -68,4 +71,4 @@ class _Sample(Listener):
     @property
     def step_seconds(self) -> float:
         """The usual time between two steps."""
-        return float(np.median(np.diff(self.times[WARM_UP:])))
+        return float(np.median(np.diff(self.times[min(WARM_UP, len(self.times) - 2) :])))

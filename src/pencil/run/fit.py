@@ -63,8 +63,9 @@ def fit(
     `pencil.data.Dataset`. `settings` is a nested dictionary in the shape of config.toml; method, recipe, backbone,
     seed, noise, device and precision can be given by name. With `resume` the run in `out` goes on. `start_from` is a
     finished run: the new one begins with its settings, weights and learned labels, and what people decided in review
-    is locked. `epochs` are one number for each phase, or a total that phases share in proportion to their usual
-    lengths; `budget` is the time training may take, in seconds, shared in the same way.
+    is locked. Without `out` the run folder is gone with the result, or when Python ends. `epochs` are one number for
+    each phase, or a total that phases share in proportion to their usual lengths; `budget` is the time training may
+    take, in seconds, shared in the same way.
     """
     if labels is not None:
         source = (source, labels)

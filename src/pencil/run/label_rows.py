@@ -3,7 +3,9 @@
 Shapes: N examples (training and held-out), C classes.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -27,6 +29,7 @@ NEVER = -1
 DENSE_BYTES = 2 * 2**30
 """Distributions larger than this are written as their strongest classes."""
 KEPT = 16
+NOTHING: Mapping[str, int] = MappingProxyType({})
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,13 +49,19 @@ class Believed:
     """[N, K] those classes; [N, 0] where all are there."""
 
 
-def label_rows(engine: Engine, plan: Plan, history: list[dict[str, Any]]) -> tuple[pa.Table, Believed]:
-    """Return the rows of labels.parquet, in the order of the source, and what is believed of each."""
+def label_rows(
+    engine: Engine, plan: Plan, history: list[dict[str, Any]], decided: Mapping[str, int] = NOTHING
+) -> tuple[pa.Table, Believed]:
+    """Return the rows of labels.parquet, in the order of the source, and what is believed of each.
+
+    `decided` are the classes that people chose before, by id; those of training examples are locked in the table.
+    """
     dataset = plan.dataset
     # A network that may know too little has no say in what labels end as.
     sets = [(dataset.train, _trained(engine, plan, settles=beware(plan, history) is None), "train")]
+    chosen = np.array([decided.get(name, -1) for name in (dataset.held_out.ids if dataset.held_out else ())], np.int64)
     if dataset.held_out is not None:
-        sets.append((dataset.held_out, _held_out(engine, plan, dataset.held_out), "held-out"))
+        sets.append((dataset.held_out, _held_out(engine, plan, dataset.held_out, chosen), "held-out"))
     order = _source_order([examples for examples, _, _ in sets])
 
     def column(values: list[NDArray[Any]]) -> NDArray[Any]:
@@ -63,7 +72,7 @@ def label_rows(engine: Engine, plan: Plan, history: list[dict[str, Any]]) -> tup
     trusted = column([_trusted(e) for e, _, _ in sets])
     untouched = len(dataset.held_out or ())
     columns = engine.state.table.columns
-    locked = column([(columns["locked"] & columns["labelled"]).cpu().numpy(), np.zeros(untouched, dtype=np.bool_)])
+    locked = column([(columns["locked"] & columns["labelled"]).cpu().numpy(), chosen >= 0])
     changed_at = column([columns["changed_at"].cpu().numpy(), np.full(untouched, NEVER)])
     num_changes = column([columns["num_changes"].cpu().numpy(), np.zeros(untouched, dtype=np.int32)])
     known = trusted | locked
@@ -107,18 +116,27 @@ def _trained(engine: Engine, plan: Plan, *, settles: bool) -> Believed:
     return _joined(blocks)
 
 
-def _held_out(engine: Engine, plan: Plan, examples: Examples) -> Believed:
-    """The network never learned these labels: what the method makes of them and of its predictions is believed."""
+def _held_out(engine: Engine, plan: Plan, examples: Examples, chosen: NDArray[np.int64]) -> Believed:
+    """The network never learned these labels: what the method makes of them and of its predictions is believed.
+
+    What a person chose (else −1) or the data says is right stands.
+    """
     blocks = []
-    trusted = torch.from_numpy(_trusted(examples))
+    known = torch.from_numpy(np.where(chosen >= 0, chosen, np.where(_trusted(examples), examples.given, -1)))
     for rows, outputs in engine.watched["held_out"].evaluator.blocks(engine.state.network):
         network, given = outputs.softmax(-1), examples.given[rows]
-        certain = one_hot(torch.from_numpy(given.clip(min=0)), network.shape[1]).to(network)
-        given_BC = certain * torch.from_numpy(given >= 0).to(network).unsqueeze(-1)
+        given_BC = _certain(torch.from_numpy(given), network)
         believed = engine.state.method.unlearned(outputs, given_BC)
-        label = certain.where(trusted[rows].to(network.device).unsqueeze(-1), believed)
+        sure = (known[rows] >= 0).to(network.device).unsqueeze(-1)
+        label = _certain(known[rows], network).where(sure, believed)
         blocks.append(_believed(label, network, network, given, _cut(plan), label))
     return _joined(blocks)
+
+
+def _certain(class_B: Tensor, like: Tensor) -> Tensor:
+    """Return a distribution for each class, all zeros for −1."""
+    certain = one_hot(class_B.clamp(min=0), like.shape[1]) * (class_B >= 0).unsqueeze(-1)
+    return certain.to(like)
 
 
 def _trusted(examples: Examples) -> NDArray[np.bool_]:

@@ -13,6 +13,7 @@ from pencil.quality.noise import estimate_noise
 from pencil.quality.thresholds import scores_of
 from pencil.results import documents, labels_table, summary
 from pencil.results.arrays import write_arrays
+from pencil.results.decisions import reviewed
 from pencil.results.distributions import write_distributions, write_top
 from pencil.results.folder import RunFolder
 from pencil.run.beware import beware
@@ -24,7 +25,7 @@ def write_outcome(
     engine: Engine, plan: Plan, made_with: Mapping[str, Any], folder: RunFolder, history: list[dict[str, Any]]
 ) -> None:
     """Write labels, distributions, weights, what prediction needs, and last of all result.json."""
-    table, believed = label_rows(engine, plan, history)
+    table, believed = label_rows(engine, plan, history, reviewed(folder))
     labels_table.write_labels(folder.labels, table)
     if believed.classes.shape[1]:
         write_top(folder.label_distributions, believed.classes, believed.shares, plan.dataset.num_classes)

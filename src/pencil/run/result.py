@@ -48,7 +48,7 @@ class Result:
 
     @property
     def corrected_labels(self) -> NDArray[Any]:
-        """[n] the label believed of each example, as labels were given in memory: names, numbers or class numbers."""
+        """[n] the label believed of each example, in the terms that labels were given in: names, numbers or classes."""
         corrected = np.asarray(self.labels["corrected"]).astype(np.int64)
         return corrected if self.terms is None else self.terms[corrected]
 

@@ -93,7 +93,9 @@ def read_start(parent: Run, plan: Plan) -> Start:
     decided = {k: v for k, v in reviewed(parent.folder).items() if k in position or k in apart}
     locked = {position[name]: label for name, label in decided.items() if name in position}
     flattered = sum(name in apart for name, was in zip(names, learned, strict=True) if was)
-    line = f"starts from {parent.folder.path}: {int(taken.sum()):,} learned labels, {len(locked):,} reviewed and locked"
+    line = (
+        f"starts from {parent.folder.path}: {int(taken.sum()):,} learned labels, {len(decided):,} reviewed and locked"
+    )
     if fresh := len(train) - int(np.count_nonzero(place >= 0)):
         line += f"; {fresh:,} new examples start from their given label"
     if flattered:

@@ -19,7 +19,7 @@ def read_epochs(epochs: Any) -> int | list[int] | None:
         return None
     several = not isinstance(epochs, (*Whole, str)) and hasattr(epochs, "__iter__")
     numbers = list(epochs) if several else [epochs]
-    if not all(isinstance(number, Whole) for number in numbers) or (not several and epochs < 1):
+    if not all(isinstance(number, Whole) for number in numbers) or not any(number > 0 for number in numbers):
         raise PencilError(f"epochs is {epochs!r}; give a whole number, at least 1, or one for each phase.")
     return [int(number) for number in numbers] if several else int(epochs)
 

@@ -46,14 +46,16 @@ def read_sweep(path: Path, out: Path | None = None) -> list[Job]:
 
 
 def refuse_edited(jobs: list[Job]) -> None:
-    """Refuse a finished run under settings that are not those it had: its figures would be taken for theirs."""
+    """Refuse a run under settings that are not those it has: its figures would be taken for theirs."""
     for job in jobs:
-        if state_of(job.folder) != "finished":
+        config = RunFolder(job.folder).config
+        if not config.exists():
             continue
-        other = differing(from_document(read_toml(RunFolder.open(job.folder).config)), job.document)
+        other = differing(from_document(read_toml(config)), job.document)
         if other:
+            done = "is finished, with" if state_of(job.folder) == "finished" else "was begun with"
             raise PencilError(
-                f"the run {job.name} is finished, with other settings than the file has now ({', '.join(other)}); give"
+                f"the run {job.name} {done} other settings than the file has now ({', '.join(other)}); give"
                 f" it another name, or remove {job.folder}."
             )
 

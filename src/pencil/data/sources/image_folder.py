@@ -55,7 +55,7 @@ def read(request: Request) -> Dataset:
             start = stop
     return Dataset(
         name=root.resolve().name, class_names=classes, preparation=preparation, default_backbone=backbone,
-        facts=facts, train=sets["train"], held_out=sets.get("held_out"), test=sets.get("test"),
+        facts=facts, train=sets["train"], held_out=sets.get("held_out"), test=sets.get("test"), terms=np.array(classes),
     )  # fmt: skip
 
 
