@@ -10,6 +10,10 @@ class PencilError(Exception):
     exit_code = 2
 
 
+class NoSuchSource(PencilError):
+    """The data is not where it is said to be."""
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return ' Did you mean "x"?' for the closest known word, else the list of all of them."""
     names = sorted(known)

@@ -80,6 +80,15 @@ def test_a_source_may_be_given_again_with_more_examples(
     assert all(rows_now[k]["corrected"] == v for k, v in parent.items() if rows_now[k]["split"] == "train")
 
 
+def test_data_that_has_moved_is_asked_for(pencil: Command, place: Path) -> None:
+    moved = write_rows(place / "rows.npz")
+    assert pencil("train", moved, "--out", "mine", *QUICK).code == 0
+    moved.rename("elsewhere.npz")
+    ended = pencil("train", "--from", "mine", "--out", "new")
+    assert ended.code == 2 and ended.line.endswith("give it again: pencil train SOURCE --from mine")
+    assert pencil("train", "elsewhere.npz", "--from", "mine", "--out", "new").code == 0
+
+
 def test_a_dry_run_says_which_phases_are_left(
     pencil: Command, parent: dict[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:

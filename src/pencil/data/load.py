@@ -13,7 +13,7 @@ from pencil.config.settings import DataSettings
 from pencil.data.dataset import Dataset
 from pencil.data.prepare import prepare
 from pencil.data.request import Request, default_cache_dir
-from pencil.errors import PencilError, did_you_mean
+from pencil.errors import NoSuchSource, PencilError, did_you_mean
 
 PACKAGE = "pencil.data.sources"
 
@@ -95,8 +95,8 @@ def _resolve(settings: DataSettings) -> tuple[str, Path | None]:
         return _BY_SUFFIX[path.suffix.lower()], path
     if not _has_entry_point(source):
         if path.suffix or "/" in source or "\\" in source:
-            raise PencilError(f"{source} does not exist; give a folder, a file or a source's name.")
-        raise PencilError(f'there is no source, folder or file "{source}".{did_you_mean(source, _names())}')
+            raise NoSuchSource(f"{source} does not exist; give a folder, a file or a source's name.")
+        raise NoSuchSource(f'there is no source, folder or file "{source}".{did_you_mean(source, _names())}')
     return source, Path(settings.root) if settings.root else None
 
 

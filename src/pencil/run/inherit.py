@@ -8,7 +8,7 @@ from typing import Any
 
 from pencil.config import from_document, merge, read_toml, to_document
 from pencil.data.located import from_home
-from pencil.errors import PencilError
+from pencil.errors import NoSuchSource, PencilError
 from pencil.results.read import Run, read_run
 from pencil.run.plan import Plan, one_spelling, plan
 from pencil.run.refuse import refuse_unnamed_code
@@ -42,7 +42,13 @@ def plan_from(
         raise PencilError(f"the data of the run in {parent.folder.path} was given in Python; give it again.")
     refuse_unnamed_code(merge(saved, asked), asked, parent.folder)
     document = merge(one_spelling(saved, asked), asked)
-    prepared = plan(source, document, epochs=epochs, download=download, cache_dir=cache_dir)
+    try:
+        prepared = plan(source, document, epochs=epochs, download=download, cache_dir=cache_dir)
+    except NoSuchSource as error:
+        if source is not None:
+            raise
+        command = f"pencil train SOURCE --from {shlex.quote(str(parent.folder.path))}"
+        raise NoSuchSource(f"{error} Where the data has moved, give it again: {command}") from None
     return prepared if epochs is not None else _skip_ahead(prepared, asked)
 
 
