@@ -146,7 +146,7 @@ def predicted(ended: Ended) -> list[str]:
 @pytest.fixture
 def texts(pencil: Command) -> list[str]:
     """The rows of a table of texts that may look like numbers or truth values; a run was trained on them."""
-    kinds = [("1", "yes"), ("2", "true"), ("A", "false")]
+    kinds = [("B", "yes"), ("2", "true"), ("A", "false")]
     lines = [f"{','.join(kinds[n % 3])},{n % 5},{'no' if n % 3 else 'yes'}" for n in range(30)]
     table = write_table("t.csv", "k,said,b,label", lines)
     assert pencil("train", table, "--out", "run", *QUICK, "--held-out", "0").code == 0
@@ -159,7 +159,7 @@ def test_a_row_is_predicted_alike_whatever_rows_are_beside_it(pencil: Command, t
     assert predicted(pencil("predict", "run", few)) == expected
     audited = pencil("audit", "run", few)
     assert audited.code == 0 and len(audited.out.splitlines()) == 11
-    wrong = write_table("wrong.csv", "k,said,b", ["1,yes,few"])
+    wrong = write_table("wrong.csv", "k,said,b", ["2,yes,few"])
     assert (
         'wrong.csv: the column "b" holds "few", the run was trained on numbers' in pencil("predict", "run", wrong).line
     )
@@ -189,9 +189,9 @@ def test_ids_and_labels_come_back_as_they_were_spelled(pencil: Command) -> None:
 
 def test_features_of_another_kind_are_told(pencil: Command) -> None:
     """Data that is read already cannot be read otherwise: it is refused."""
-    lines = [f"{'12A'[n % 3]},{n % 5},{'no' if n % 2 else 'yes'}" for n in range(30)]
+    lines = [f"{'B2A'[n % 3]},{n % 5},{'no' if n % 2 else 'yes'}" for n in range(30)]
     assert pencil("train", write_table("t.csv", "k,b,label", lines), "--out", "run", *QUICK).code == 0
-    for text, message in (("1,2,yes", '"k" of n holds numbers'), ("A,few,yes", '"b" of n holds texts')):
+    for text, message in (("2,2,yes", '"k" of n holds numbers'), ("A,few,yes", '"b" of n holds texts')):
         dataset = read(DataSettings(source=str(write_table("n.csv", "k,b,label", [text]))))
         with pytest.raises(PencilError, match=message):
             predict_run("run", dataset)
@@ -203,3 +203,93 @@ def test_features_that_are_no_names_are_damage(pencil: Command, quick_run: Path,
     path.write_text(json.dumps(json.loads(path.read_text()) | {"features": features}))
     (quick_run / "checksums.json").unlink()
     assert "preprocessing.json" in pencil("predict", quick_run, rows).line
+
+
+def test_a_text_of_its_own_in_each_row_is_left_out_and_told(pencil: Command) -> None:
+    lines = [f"{n % 3},Name {n},{'no' if n % 3 else 'yes'}" for n in range(30)]
+    table = write_table("t.csv", "a,name,label", lines)
+    ended = pencil("train", table, "--out", "run", *QUICK)
+    assert ended.code == 0, ended.err
+    told = 'the column "name" has another text in nearly every row and is left out; name it by data.options.features'
+    assert told in ended.out + ended.err
+    assert json.loads(Path("run/preprocessing.json").read_text())["features"] == ["a"]
+    assert len(predicted(pencil("predict", "run", table))) == 30
+    named = ("--set", "data.options.features=a,name")
+    assert told not in (ended := pencil("train", table, "--out", "named", *named, *QUICK)).out + ended.err
+    assert len(predicted(pencil("predict", "named", table))) == 30
+
+
+@pytest.fixture
+def numbered(pencil: Command) -> Path:
+    """A run on a table whose classes are 1, 2 and 3."""
+    table = write_table("t.csv", "a,label", [f"{n % 3},{n % 3 + 1}" for n in range(30)])
+    assert pencil("train", table, "--out", "run", *QUICK, "--held-out", "0").code == 0
+    return Path("run")
+
+
+def test_labels_that_are_numbers_are_matched_as_numbers(pencil: Command, numbered: Path) -> None:
+    batch = write_table("batch.csv", "a,label", ["0,1.0", "1,2.00", "2,3", "1,x", "2,03", "0, 1"])
+    given = predict_run(numbered, batch).given.tolist()
+    assert given == [0, 1, 2, -1, -1, 0]
+    ended = pencil("audit", numbered, batch)
+    assert ended.code == 0 and '2 labels are no class of the run: "03" (1), "x" (1)' in ended.err
+
+
+@pytest.mark.parametrize("command", ["predict", "audit"])
+def test_one_row_is_enough_for_a_run(pencil: Command, numbered: Path, command: str) -> None:
+    line = pencil(command, numbered, write_table("none.csv", "a,label", [])).line
+    assert "none.csv has no rows; give at least one row." in line
+    assert pencil(command, numbered, write_table("one.csv", "a,label", ["1,2"])).code == 0
+
+
+def test_texts_that_the_run_never_saw_are_told(pencil: Command) -> None:
+    colours = ("red", "blue")
+    lines = [f"{n % 3},{colours[n % 2]},{'no' if n % 2 else 'yes'}" for n in range(30)]
+    assert pencil("train", write_table("t.csv", "a,colour,label", lines), "--out", "run", *QUICK).code == 0
+    new = write_table("new.csv", "a,colour,label", ["1,violet,no"] * 5 + ["1,red,yes"])
+    note = 'colour: "violet" was never seen in training; 5 rows go without it.'
+    assert f"pencil: {note}\n" in pencil("predict", "run", new).err
+    assert f"pencil: {note}\n" in pencil("audit", "run", new).err
+    assert predict_run("run", new).notes == predict_run("run", read(DataSettings(source=str(new)))).notes == (note,)
+    many = [f"1,{word},test" for word in ("", "pink", "grey", "pink", "cyan", "")] + ["1,mauve,train"]
+    assert predict_run("run", write_table("many.csv", "a,colour,split", many)).notes == (
+        'colour: an empty cell, "pink", "grey" and 1 more were never seen in training; 6 rows go without them.',
+    )
+    assert predict_run("run", "t.csv").notes == ()
+
+
+def test_the_runs_own_label_column_is_known_among_others(pencil: Command, numbered: Path) -> None:
+    batch = write_table("batch.csv", "a,target,label,split", ["0,x,1,north", "1,y,2,", "2,z,3,train"])
+    assert predict_run(numbered, batch).given.tolist() == [0, 1, 2]
+    assert pencil("audit", numbered, batch).code == 0
+    parts = write_table("parts.csv", "a,label,split", ["0,1,test", "1,2,train", "2,3,train"])
+    assert predict_run(numbered, parts).given.tolist() == [0]
+    path = numbered / "preprocessing.json"
+    kept = json.loads(path.read_text())
+    assert (kept.pop("label_column"), kept.pop("split_column")) == ("label", "")
+    (numbered / "checksums.json").unlink()
+    path.write_text(json.dumps(kept))
+    assert "target and label may each be the label" in pencil("predict", numbered, batch).line
+    path.write_text(json.dumps(kept | {"label_column": 5}))
+    assert "preprocessing.json" in pencil("predict", numbered, batch).line
+
+
+def test_a_run_with_sets_by_column_still_refuses_other_words(pencil: Command) -> None:
+    lines = [f"{n % 3},{n % 3},{'test' if n % 5 == 0 else 'train'}" for n in range(30)]
+    assert (
+        pencil(
+            "train",
+            write_table("t.csv", "a,kind,split", lines),
+            "--out",
+            "run",
+            *QUICK,
+            "--set",
+            "data.options.label=kind",
+        ).code
+        == 0
+    )
+    Path("t.csv").unlink()
+    wrong = write_table("new.csv", "a,kind,split,label", ["1,1,north,x"])
+    assert 'row 1, column "split" is "north"' in pencil("predict", "run", wrong).line
+    right = write_table("right.csv", "a,kind,split,label", ["1,1,train,x", "1,2,train,y"])
+    assert predict_run("run", right).given.tolist() == [1, 2], "the label's option was with data that is gone"

@@ -46,6 +46,8 @@ def audit(
     reading = dict(data_settings=data_settings(root, assign or []), split=split, device=device, backbone=backbone)
     audited = audit_run(run, source, thresholds=thresholds, **reading)
     write_table(audited.columns(), out, as_json=as_json)
+    for note in audited.predictions.notes:
+        one_line(note)
     if strays := audited.unknown:
         names = ", ".join(f'"{name}" ({times:,})' for name, times in list(strays.items())[:5])
         one_line(f"{sum(strays.values()):,} labels are no class of the run: {names}{', …' if len(strays) > 5 else ''}")

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pencil.cli.asked import data_settings
-from pencil.cli.failure import guarded
+from pencil.cli.failure import guarded, one_line
 from pencil.cli.options import DataAssignments, Device, FinishedRun, OwnBackbone, Root, TableAsJson, TableOut
 from pencil.cli.table_file import check_out, write_table
 
@@ -45,6 +45,8 @@ def predict(
         backbone=backbone,
     )
     write_table(_rows(predictions), out, as_json=as_json)
+    for note in predictions.notes:
+        one_line(note)
     if predictions.accuracy is not None:
         typer.echo(f"accuracy on the labels at hand: {predictions.accuracy:.2f}%", err=True)
 

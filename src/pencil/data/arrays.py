@@ -152,8 +152,8 @@ def blurred(given: Any, rows: NDArray[Any], columns: Sequence[str] | None = None
         return {}
     column, mean = wrong[0], exact[:, wrong[0]].mean()
     name = columns[column] if columns is not None else f"{column + 1}"
-    line = f"column {name} varies by {spread[column]:.3g} around {mean:.10g}, which 32 bits do not tell apart; subtract"
-    return {"blurred": f"{line} {mean:.10g} from it."}
+    line = f"column {name} varies by {spread[column]:.3g} around {mean:.12g}, which 32 bits do not tell apart; subtract"
+    return {"blurred": f"{line} {mean:.12g} from it."}
 
 
 def channels_last(images: NDArray[Any]) -> NDArray[Any]:

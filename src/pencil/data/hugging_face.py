@@ -134,9 +134,9 @@ def _inputs(
     columns = list(request.texts("features")) or [column for column in kinds if column not in used]
     if not columns:
         raise PencilError("there are no columns of features; name an image column or features.")
-    rows, titles = tables.features(_joined(parts, columns).with_format("arrow")[:], columns)
+    rows, facts = tables.features(_joined(parts, columns).with_format("arrow")[:], columns)
     preparation, backbone, _ = describe_inputs(rows)
-    return ArrayInputs(rows), preparation, backbone, {"features": titles}
+    return ArrayInputs(rows), preparation, backbone, facts
 
 
 def _joined(parts: Mapping[str, Part], columns: list[str]) -> Any:

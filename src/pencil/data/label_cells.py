@@ -8,30 +8,46 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
+from pencil.errors import PencilError
+
 _WHOLE = r"^\s*-?(0|[1-9][0-9]*)(\.0)?\s*$"
 """pandas writes whole numbers beside empty cells as 7.0."""
-_NUMBER = r"^\s*[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?\s*$"
+NUMBER = r"^\s*[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?\s*$"
 _FRACTION = r"\.[0-9]*[1-9][0-9]*\s*$"
 _TRUTH = "^(?i:true|false)$"
+_UNCLEAR = "^(?i:#?n/?a|null|nan)$"
+"""Words for what is missing; a class may be called so too."""
 
 
 def as_labels(cells: Any) -> Any:
     """Return texts as whole numbers where all are, else as they stand; fractions become numbers, to be refused."""
-    missing = pc.is_in(cells, value_set=pa.array(pa.csv.ConvertOptions().null_values, cells.type))
+    _refuse_unclear(cells)
+    missing = pc.equal(cells, "")
     present = cells.filter(pc.invert(missing))
-    if not (_all(present, _NUMBER) or _all(present, _TRUTH)):
+    if not (_all(present, NUMBER) or _all(present, _TRUTH)):
         return cells
-    # Words like NA are names only among other names.
     cells = pc.if_else(missing, pa.scalar(None, cells.type), cells)
     plain = pc.replace_substring_regex(pc.utf8_trim_whitespace(cells), r"\.0$", "")
     try:
         if _all(present, _WHOLE):
             return pc.cast(plain, pa.int64())
-        if _all(present, _NUMBER) and pc.any(pc.match_substring_regex(present, _FRACTION)).as_py():
+        if _all(present, NUMBER) and pc.any(pc.match_substring_regex(present, _FRACTION)).as_py():
             return pc.cast(plain, pa.float64())
     except pa.ArrowInvalid:
         pass  # A number that is too large is a name.
     return cells
+
+
+def _refuse_unclear(cells: Any) -> None:
+    known = pc.is_in(cells, value_set=pa.array(pa.csv.ConvertOptions().null_values, cells.type))
+    words = pc.match_substring_regex(pc.utf8_trim_whitespace(cells), _UNCLEAR)
+    unclear = pc.and_(pc.or_(known, words), pc.not_equal(cells, ""))
+    row = pc.index(unclear, True).as_py()
+    if row >= 0:
+        raise PencilError(
+            f'"{cells[row].as_py()}" in row {row + 1} may be a missing label or a class;'
+            " leave such cells empty, or rename the class."
+        )
 
 
 def _all(cells: Any, pattern: str) -> bool:

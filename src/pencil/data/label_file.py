@@ -144,7 +144,7 @@ def _by_id(values: NDArray[Any], ids: list[str], wanted: NDArray[np.str_], path:
 
 def _names_or_numbers(values: NDArray[Any], class_names: tuple[str, ...]) -> NDArray[Any]:
     """Texts like "3" are class numbers, and "-1" is no label, unless a class has that name."""
-    if values.ndim != 1 or values.dtype.kind in "iuf":
+    if values.ndim != 1 or values.dtype.kind in "biuf":
         return values
     names = [None if value == "-1" and value not in class_names else value for value in values]
     texts = [name for name in names if name is not None]

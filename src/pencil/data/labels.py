@@ -23,6 +23,9 @@ from pencil.data.tensors import plain
 from pencil.errors import PencilError, did_you_mean
 
 WHOLE_NUMBER = re.compile("-?[0-9]+")
+MOST_DIGITS = 19
+"""From so many signs on a number may not fit into 64 bits."""
+_TRUTH = {"False", "True"}
 _ROW_SUM_TOLERANCE = 1e-2
 
 
@@ -54,7 +57,7 @@ def as_values(labels: Any) -> NDArray[Any]:
         ) from error
     if array.ndim not in (1, 2):
         raise PencilError(f"labels have shape {array.shape}; give one for each example, or [examples, classes].")
-    if array.dtype == bool:
+    if array.dtype == bool and array.ndim == 2:
         array = array.astype(np.int64)
     return array
 
@@ -96,10 +99,14 @@ def as_names(labels: Sequence[Any]) -> NDArray[Any]:
     array = as_values(labels)
     if array.dtype.kind == "f" and array.ndim == 1:
         array = _whole(array)
-    if array.ndim == 2 or array.dtype.kind not in "iu":
+    if array.ndim == 2 or array.dtype.kind not in "biu":
         return array
-    names = {value: None if _is_missing(value) else str(int(value)) for value in dict.fromkeys(labels)}
+    names = {value: None if _is_missing(value) else _name_of(value) for value in dict.fromkeys(labels)}
     return np.array([names[value] for value in labels], dtype=object)
+
+
+def _name_of(value: Any) -> str:
+    return str(bool(value)) if isinstance(value, (bool, np.bool_)) else str(int(value))
 
 
 def as_marks(marks: Any) -> NDArray[np.bool_]:
@@ -111,13 +118,17 @@ def as_marks(marks: Any) -> NDArray[np.bool_]:
 
 
 def class_names_of(*sets: NDArray[Any]) -> tuple[str, ...]:
-    """Collect the class names from the label values of all sets, sorted; columns are numbered."""
+    """Collect the class names from the label values of all sets, sorted; columns are numbered.
+
+    Truth values are called False and True, but 0 and 1 where another set has numbers for them.
+    """
     for values in sets:
         if values.ndim == 2:
             return tuple(str(column) for column in range(values.shape[1]))
     found: set[Any] = set()
+    all_truth = all(values.dtype == bool for values in sets)
     for values in sets:
-        found.update(_named(values))
+        found.update(_named(values if all_truth else _as_numbers(values)))
     return tuple(str(value) for value in sorted(found, key=_by_number_then_text))
 
 
@@ -126,16 +137,20 @@ def terms_of(values: NDArray[Any], class_names: Sequence[str]) -> NDArray[Any] |
     if values.ndim == 2:
         return None
     texts = np.array(class_names)
+    if values.dtype == bool and set(class_names) <= _TRUTH:
+        return np.asarray(texts == "True")
     try:
-        return texts.astype(np.int64) if values.dtype.kind in "iuf" else texts
+        return texts.astype(np.int64) if values.dtype.kind in "biuf" else texts
     except ValueError:  # Another set has names for the same classes.
         return texts
 
 
 def terms_in(class_names: Sequence[str]) -> NDArray[Any]:
-    """Return what a file calls each class: numbers where all are."""
+    """Return what a file calls each class: numbers where all are, and nothing of how they are spelled gets lost."""
     texts = np.array(class_names)
-    return texts.astype(np.int64) if all(WHOLE_NUMBER.fullmatch(name) for name in class_names) else texts
+    whole = all(len(name) < MOST_DIGITS and WHOLE_NUMBER.fullmatch(name) for name in class_names)
+    numbers = texts.astype(np.int64) if whole else texts
+    return numbers if numbers.astype(texts.dtype).tolist() == list(class_names) else texts
 
 
 def _named(values: NDArray[Any]) -> Iterable[Any]:
@@ -149,6 +164,10 @@ def _named(values: NDArray[Any]) -> Iterable[Any]:
     return {str(value) for value in set(values.tolist()) if not _is_missing(value)}
 
 
+def _as_numbers(values: NDArray[Any]) -> NDArray[Any]:
+    return values.astype(np.int64) if values.dtype == bool else values
+
+
 def _by_number_then_text(value: Any) -> tuple[int, float, str]:
     text = str(value)
     return (0, float(text), text) if WHOLE_NUMBER.fullmatch(text) else (1, 0.0, text)
@@ -158,6 +177,9 @@ def encode(values: NDArray[Any], class_names: Sequence[str], *, by_name: bool = 
     """Turn label values into class numbers: texts are names; numbers count classes from 0, or are names by_name."""
     if values.ndim == 2:
         return _from_matrix(values, len(class_names))
+    if values.dtype == bool and by_name and set(class_names) <= _TRUTH:
+        values = values.astype(np.str_).astype(object)
+    values = _as_numbers(values)
     if values.dtype.kind == "f":
         values = _whole(values)
     if values.dtype.kind not in "iu":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import entry_points
 from itertools import chain
 from pathlib import Path
@@ -48,6 +48,7 @@ def read(
     cache_dir: Path | None = None,
     labels_needed: bool = True,
     trained_features: Sequence[str] = (),
+    trained_columns: Mapping[str, str] | None = None,
 ) -> Dataset:
     """Read a dataset as its source gives it, before labels, noise and split."""
     if not settings.source:
@@ -61,6 +62,7 @@ def read(
         download=download,
         labels_needed=labels_needed,
         trained_features=tuple(trained_features),
+        trained_columns=dict(trained_columns or {}),
     )
     dataset = plugins.find(PACKAGE, name, "read", kind="source")(request)
     if not isinstance(dataset, Dataset):

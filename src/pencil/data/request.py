@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,9 @@ class Request:
     """False where data is read to be predicted: a source may then give examples without labels."""
     trained_features: tuple[str, ...] = ()
     """What a run calls its features, where data is read for it: a table is then read by these and gives only them."""
+
+    trained_columns: Mapping[str, str] = field(default_factory=dict)
+    """The columns that a run's own table had for its `label` and `split`, "" for none; empty where not known."""
 
     def check_options(self, source: str, known: Iterable[str]) -> None:
         """Refuse options that the source does not have."""

@@ -15,7 +15,7 @@ import pyarrow.csv
 import pyarrow.parquet
 from numpy.typing import NDArray
 
-from pencil.data.arrays import as_rows
+from pencil.data.arrays import as_rows, blurred
 from pencil.data.claims import refuse_bomb
 from pencil.data.label_cells import as_labels
 from pencil.data.vectors import is_vector, vectors
@@ -35,7 +35,9 @@ def column_names(path: Path) -> list[str]:
                 _refuse_columns(file.metadata.num_columns)
                 return list(file.schema_arrow.names)
         with path.open("rb") as file:
-            _refuse_columns(file.readline(_LONGEST_HEADER).count(_mark(path).encode()) + 1)
+            header = file.readline(_LONGEST_HEADER)
+        _refuse_columns(header.count(_mark(path).encode()) + 1)
+        _refuse_other_mark(path, header)
         with pa.csv.open_csv(path, parse_options=pa.csv.ParseOptions(delimiter=_mark(path))) as reader:
             return list(reader.schema.names)
 
@@ -46,11 +48,12 @@ def read_table(
     *,
     spelled: Collection[str] = (),
     labels: Collection[str] = (),
+    least: str = "two examples",
 ) -> Any:
     """Return a file, or those of some columns that it has, as an Arrow table.
 
     A CSV file's columns have the types their cells look like, but for those `spelled`, which are texts as they stand,
-    and `labels`, which are texts or whole numbers.
+    and `labels`, which are texts or whole numbers. A file without rows is refused: `least` says what it must have.
     """
     found = column_names(path)
     names = found if columns is None else [name for name in found if name in columns]
@@ -62,7 +65,7 @@ def read_table(
         # A damaged file can hold texts that are none.
         table.validate(full=True)
     if not table.num_rows:
-        raise PencilError(f"{path} has no rows; give at least two examples.")
+        raise PencilError(f"{path} has no rows; give at least {least}.")
     for name in () if _is_parquet(path) else labels:
         if name in names:
             table = table.set_column(names.index(name), name, as_labels(column(table, name)))
@@ -84,6 +87,19 @@ def _is_parquet(path: Path) -> bool:
 
 def _mark(path: Path) -> str:
     return "\t" if path.suffix.lower() == ".tsv" else ","
+
+
+def _refuse_other_mark(path: Path, header: bytes) -> None:
+    """Refuse a file that would be one column, since another mark separates its cells."""
+    if _mark(path).encode() in header:
+        return
+    if b";" in header:
+        wanted = "tabs" if _mark(path) == "\t" else "commas"
+        raise PencilError(f'{path} seems to be separated by ";"; separate it by {wanted}.')
+    if b"\t" in header:
+        raise PencilError(f"{path} seems to be separated by tabs; call it .tsv, or separate it by commas.")
+    if b"," in header:
+        raise PencilError(f"{path} seems to be separated by commas; call it .csv, or separate it by tabs.")
 
 
 def _refuse_columns(count: int) -> None:
@@ -170,14 +186,19 @@ def numbers(table: Any, names: Sequence[str]) -> NDArray[np.float64]:
     return np.stack(parts, axis=1)
 
 
-def features(table: Any, names: Sequence[str]) -> tuple[NDArray[np.float32], list[str]]:
-    """Return the features as rows, and their names: numbers as they are, lists side by side, texts a column each."""
+def features(table: Any, names: Sequence[str]) -> tuple[NDArray[np.float32], dict[str, Any]]:
+    """Return the features as rows, and facts about them, first of all their names.
+
+    Numbers are as they are, lists side by side, and each text is a column.
+    """
     parts, titles = [], []
     for name in names:
         values, levels = _feature(table, name)
         parts.append(values)
         titles += levels
-    return as_rows(np.concatenate(parts, axis=1), titles), titles
+    exact = np.concatenate(parts, axis=1)
+    rows = as_rows(exact, titles)
+    return rows, {"features": titles, **blurred(exact, rows, titles)}
 
 
 def _feature(table: Any, name: str) -> tuple[NDArray[np.float64], list[str]]:

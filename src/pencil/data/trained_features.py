@@ -36,11 +36,8 @@ def _column_of(title: str, known: Collection[str]) -> tuple[str, str]:
 
 def read_features(table: Any, titles: Sequence[str]) -> NDArray[np.float32]:
     """Return the features as rows, in the run's order; a text that the run never saw is none of those it knows."""
-    places: dict[str, dict[str, int]] = {}
-    for place, (name, rest) in enumerate(columns_of(titles, table.column_names)):
-        places.setdefault(name, {})[rest] = place
     rows = np.zeros((table.num_rows, len(titles)))
-    for name, rests in places.items():
+    for name, rests in _places(table, titles).items():
         values = column(table, name)
         if "" in rests:
             rows[:, rests[""]] = _numbers(values, name)
@@ -51,6 +48,24 @@ def read_features(table: Any, titles: Sequence[str]) -> NDArray[np.float32]:
             known = np.flatnonzero(codes >= 0)
             rows[known, codes[known]] = 1
     return as_rows(rows, titles)
+
+
+def unseen_texts(table: Any, titles: Sequence[str]) -> dict[str, dict[int, str]]:
+    """Return for each column of texts the rows with one that the run never saw, and that text."""
+    found = {}
+    for name, rests in _places(table, titles).items():
+        if next(iter(rests)).startswith("="):
+            texts = _texts(column(table, name), name)
+            found[name] = {row: text for row, text in enumerate(texts) if f"={text}" not in rests}
+    return found
+
+
+def _places(table: Any, titles: Sequence[str]) -> dict[str, dict[str, int]]:
+    """Return the place of each feature among them, by its column and the rest of its name."""
+    places: dict[str, dict[str, int]] = {}
+    for place, (name, rest) in enumerate(columns_of(titles, table.column_names)):
+        places.setdefault(name, {})[rest] = place
+    return places
 
 
 def _texts(values: Any, name: str) -> list[str]:

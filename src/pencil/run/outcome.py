@@ -19,6 +19,7 @@ from pencil.results.folder import RunFolder
 from pencil.run.beware import beware
 from pencil.run.label_rows import label_rows
 from pencil.run.plan import Plan
+from pencil.run.preparation import OF_TABLES
 
 
 def write_outcome(
@@ -41,8 +42,7 @@ def write_description(plan: Plan, folder: RunFolder) -> None:
     """Write what prediction and review need to know of the data."""
     dataset = plan.dataset
     documents.write_classes(folder.classes, dataset.class_names)
-    # A table's columns are found again by their names, whatever order another table has them in.
-    columns = {"features": dataset.facts["features"]} if "features" in dataset.facts else {}
+    columns = {name: dataset.facts[name] for name in OF_TABLES if name in dataset.facts}
     documents.write_json(folder.preprocessing, asdict(dataset.preparation) | columns)
     documents.write_split(
         folder.split,

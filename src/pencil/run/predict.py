@@ -1,5 +1,6 @@
 """Predicts with a finished run."""
 
+import re
 import warnings
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
@@ -24,7 +25,11 @@ from pencil.results.documents import damaged, read_classes, read_object
 from pencil.results.folder import RunFolder
 from pencil.run.preparation import read_preparation
 from pencil.run.sittings import changed
+from pencil.run.unseen import notes_on_texts
 from pencil.runtime import PRECISIONS, choose_device
+
+_WHOLE = re.compile("-?(0|[1-9][0-9]*)")
+_WITH_POINT = re.compile(rf"{_WHOLE.pattern}\.[0-9]*")
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +43,8 @@ class Predictions:
     """The examples' own labels in the run's classes; −1 where they have none."""
     given_names: tuple[str, ...]
     """The examples' own labels as their data calls them; "" where they have none."""
+    notes: tuple[str, ...] = ()
+    """Lines on what the network could not make use of, such as texts that it never saw in training."""
 
     @property
     def accuracy(self) -> float | None:
@@ -100,9 +107,11 @@ def predict_run(
         )
     if not isinstance(source, Dataset):
         wanted = _data_settings(str(source), settings, data_settings or {})
-        dataset = data.read(wanted, labels_needed=False, trained_features=features)
+        columns = _columns(folder)
+        dataset = data.read(wanted, labels_needed=False, trained_features=features, trained_columns=columns)
     examples = _choose(dataset, split)
     preparation = read_preparation(folder)
+    notes = notes_on_texts(dataset, examples, features)
     if features:
         examples, dataset = _aligned(examples, dataset, features)
     if dataset.preparation.raw_shape != preparation.raw_shape:
@@ -116,7 +125,8 @@ def predict_run(
     classes = read_classes(folder.classes)
     given = _in_classes(examples.given, dataset.class_names, classes)
     names = (*dataset.class_names, "")
-    return Predictions(examples.ids, classes, probabilities.numpy(), given, tuple(names[g] for g in examples.given))
+    given_names = tuple(names[g] for g in examples.given)
+    return Predictions(examples.ids, classes, probabilities.numpy(), given, given_names, notes)
 
 
 def _data_settings(source: str, settings: Settings, asked: Mapping[str, Any]) -> DataSettings:
@@ -137,6 +147,15 @@ def _features(folder: RunFolder) -> tuple[str, ...]:
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise damaged(folder.preprocessing, "its features are no names")
     return tuple(names)
+
+
+def _columns(folder: RunFolder) -> dict[str, str]:
+    """Return the columns that the run's own table had for its labels and its sets, where the run has kept them."""
+    kept = read_object(folder.preprocessing)
+    columns = {name: kept[f"{name}_column"] for name in ("label", "split") if f"{name}_column" in kept}
+    if not all(isinstance(column, str) for column in columns.values()):
+        raise damaged(folder.preprocessing, "its columns are no names")
+    return columns
 
 
 def _aligned(examples: Examples, dataset: Dataset, wanted: Sequence[str]) -> tuple[Examples, Dataset]:
@@ -177,9 +196,16 @@ def _choose(dataset: Dataset, split: str) -> Examples:
 
 def _in_classes(given: NDArray[np.int64], names: Sequence[str], classes: Sequence[str]) -> NDArray[np.int64]:
     """Number labels as the run numbers its classes; −1 for those it does not know."""
-    place = {name: number for number, name in enumerate(classes)}
-    numbers = np.array([*(place.get(name, -1) for name in names), -1], dtype=np.int64)
-    return numbers[given]
+    as_spelled = {name: number for number, name in enumerate(classes)}
+    by_value = {_by_value(name): number for number, name in enumerate(classes)}
+    found = (as_spelled.get(name, by_value.get(_by_value(name), -1)) for name in names)
+    return np.array([*found, -1], dtype=np.int64)[given]
+
+
+def _by_value(name: str) -> str:
+    """Return one spelling for names that are the same number: 1 for 1.0; 007 and texts are names as they stand."""
+    bare = name.strip()
+    return bare.rstrip("0").rstrip(".") if _WITH_POINT.fullmatch(bare) else bare if _WHOLE.fullmatch(bare) else name
 
 
 def _without_weights(options: Mapping[str, Any]) -> dict[str, Any]:

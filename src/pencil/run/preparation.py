@@ -7,6 +7,8 @@ from pencil.data import Preparation
 from pencil.results.documents import damaged, read_object
 from pencil.results.folder import RunFolder
 
+OF_TABLES = ("features", "label_column", "split_column")
+"""What is kept of a table beside its preparation: its columns are found again by their names."""
 MOST_VALUES = 2**31
 """Of one input; more is no input but an attempt to fill the memory."""
 
@@ -14,7 +16,8 @@ MOST_VALUES = 2**31
 def read_preparation(folder: RunFolder) -> Preparation:
     """Read how the run's inputs are prepared."""
     fields = read_object(folder.preprocessing)
-    fields.pop("features", None)
+    for name in OF_TABLES:
+        fields.pop(name, None)
     values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in fields.items()}
     try:
         preparation = Preparation(**values)

@@ -86,6 +86,8 @@ def test_soft_labels_votes_and_annotators(load_data, tmp_path):
         ("a,label\n1,x\n2,y\n", {"soft": ["a"], "label": "label"}, "named in several ways"),
         ("a,label,target\n1,x,u\n2,y,v\n", {}, r"label and target may each .* data\.options\.label=label"),
         ("a,Class,y\n1,x,u\n2,y,v\n", {"features": ["a"]}, "Class and y may each be the label"),
+        ("a;b;label\n1;2;x\n2,5;3;y\n", {}, 't.csv seems to be separated by ";"; separate it by commas.'),
+        ("a\tb\tlabel\n1\t2\tx\n2\t3\ty\n", {}, r"t.csv seems to be separated by tabs; call it \.tsv"),
         ("x,cat,dog\n1,0.5,1\n2,1,0\n", {"votes": ["cat", "dog"]}, 'row 1, column "cat" is 0.5; votes are whole'),
     ],
 )
@@ -154,13 +156,13 @@ def test_embeddings_that_do_not_fit_are_named(load_data, tmp_path, embeddings, m
     [
         (["1", "0", "10", ""], ("0", "1", "10"), [1, 0, 2, -1]),
         (["1.0", "0.0", "", "1.0"], ("0", "1"), [1, 0, -1, 1]),
-        ([" 1", "0", "NA", "1"], ("0", "1"), [1, 0, -1, 1]),
+        ([" 1", "0", "", "1"], ("0", "1"), [1, 0, -1, 1]),
         (["-1", "0", "1", ""], ("-1", "0", "1"), [0, 1, 2, -1]),
         (["-1", "1", "1", "-1"], ("-1", "1"), [0, 1, 1, 0]),
         (["007", "012", "", "007"], ("007", "012"), [0, 1, -1, 0]),
         (["7", "007", "07", "7"], ("007", "07", "7"), [2, 0, 1, 2]),
-        (["True", "False", "NA", "True"], ("False", "True"), [1, 0, -1, 1]),
-        (["1", "2.0", "A", "NA"], ("1", "2.0", "A", "NA"), [0, 1, 2, 3]),
+        (["True", "False", "", "True"], ("False", "True"), [1, 0, -1, 1]),
+        (["1", "2.0", "None", "-"], ("1", "-", "2.0", "None"), [0, 2, 3, 1]),
         (["1.50", "a", "1.5", "a"], ("1.5", "1.50", "a"), [1, 2, 0, 2]),
         (["²", "--1", "1", "²"], ("1", "--1", "²"), [2, 1, 0, 2]),
         (["99999999999999999999", "1", "1", "1"], ("1", "99999999999999999999"), [1, 0, 0, 0]),
@@ -230,3 +232,126 @@ def test_a_label_beside_several_is_not_learned_from(load_data, tmp_path, way, co
         load_data(path, options={way: columns})
     data = load_data(path, options={way: columns, "features": "x"}, held_out=0.0)
     assert data.facts["features"] == ["x"]
+
+
+BROKEN = ["n.a.", "12o", '"9,062"', "9_062", "9'062", "9 062", "50%", "€ 5", "9\u202f062"]
+
+
+@pytest.mark.parametrize("cell", BROKEN)
+def test_a_column_of_numbers_with_a_cell_that_is_none_is_refused(load_data, tmp_path, cell):
+    path = csv(tmp_path, f"a,size,label\n1,1.5,x\n2,,y\n3,-2e3,x\n4,{cell},y\n")
+    message = f'the column "size" of {path} holds numbers, but "{cell.strip(chr(34))}" in row 4 is none; mend it'
+    for options in ({}, {"features": "a,size"}):
+        with pytest.raises(PencilError) as caught:
+            load_data(path, options=options, held_out=0.0)
+        assert str(caught.value).startswith(message)
+    assert load_data(path, options={"features": "a"}, held_out=0.0).facts["features"] == ["a"]
+
+
+def test_texts_that_are_hardly_numbers_or_all_of_them_stay_texts(load_data, tmp_path):
+    few = load_data(csv(tmp_path, "k,label\n1,x\nA,y\nB,x\n"), held_out=0.0)
+    assert few.facts["features"] == ["k=1", "k=A", "k=B"]
+    for texts, expected in ((["1", "2", "1"], ["k=1", "k=2"]), (["1", "n.a.", "1"], None)):
+        pa.parquet.write_table(pa.table({"k": texts, "label": ["x", "y", "x"]}), tmp_path / "t.parquet")
+        if expected:
+            assert load_data(tmp_path / "t.parquet", held_out=0.0).facts["features"] == expected
+            continue
+        with pytest.raises(PencilError, match=r'but "n\.a\." in row 2 is none'):
+            load_data(tmp_path / "t.parquet", held_out=0.0)
+
+
+def test_columns_that_name_rows_are_left_out_unless_they_are_named(load_data, tmp_path):
+    rows = [f"{n},Name {n},note {max(n, 8)},town {n // 2},{n % 2}\n" for n in range(30)]
+    path = csv(tmp_path, "a,name,note,town,label\n" + "".join(rows))
+    data = load_data(path, held_out=0.0)
+    assert data.facts["features"] == ["a", *sorted(f"town=town {n}" for n in range(15))]
+    assert data.facts["left_out"] == (
+        'the columns "name", "note" have another text in nearly every row and are left out;'
+        " name them by data.options.features to use them."
+    )
+    named = load_data(path, options={"features": "name"}, held_out=0.0)
+    assert len(named.facts["features"]) == 30 and "left_out" not in named.facts
+    with pytest.raises(PencilError, match="no columns of features"):
+        load_data(csv(tmp_path, "name,label\n" + "".join(f"Name {n},{n % 2}\n" for n in range(30))))
+    few = csv(tmp_path, "name,label\n" + "".join(f"Name {n},{n % 2}\n" for n in range(20)))
+    assert len(load_data(few, held_out=0.0).facts["features"]) == 20
+
+
+@pytest.mark.parametrize("others", [("1", "2"), ("x", "y"), ("True", "False")])
+@pytest.mark.parametrize("word", ["NA", "N/A", "n/a", "#N/A", "null", "NULL", "NaN", "nan", " Nan", "#NA"])
+def test_a_label_that_may_be_missing_or_a_class_is_refused(load_data, tmp_path, word, others):
+    path = csv(tmp_path, f"a,label\n1,{others[0]}\n2,\n3,{others[1]}\n4,{word}\n")
+    message = f'{path}: "{word}" in row 4 may be a missing label or a class; leave such cells empty, or rename'
+    with pytest.raises(PencilError) as caught:
+        load_data(path, held_out=0.0)
+    assert str(caught.value).startswith(message)
+
+
+@pytest.mark.parametrize("values", [[True, False, None, True], [True, False, False, True]])
+def test_truth_values_are_called_alike_in_each_kind_of_file(load_data, tmp_path, values):
+    pa.parquet.write_table(pa.table({"a": [1, 2, 3, 4], "label": values}), tmp_path / "t.parquet")
+    csv(tmp_path, "a,label\n" + "".join(f"{n},{'' if value is None else value}\n" for n, value in enumerate(values)))
+    for name in ("t.parquet", "t.csv"):
+        data = load_data(tmp_path / name, held_out=0.0)
+        assert data.class_names == ("False", "True")
+        assert data.train.given.tolist() == [-1 if value is None else int(value) for value in values]
+
+
+def test_a_tsv_file_that_is_separated_by_commas(load_data, tmp_path):
+    (tmp_path / "t.tsv").write_text("a,label\n1,x\n2,y\n")
+    with pytest.raises(PencilError, match=r"t\.tsv seems to be separated by commas; call it \.csv"):
+        load_data(tmp_path / "t.tsv")
+
+
+@pytest.mark.parametrize("words", [("true", "false"), ("1", "0"), ("True", "False")])
+def test_marks_of_labels_that_are_known_to_be_right(load_data, tmp_path, words):
+    rows = [f"{n},{'xy'[n % 2]},{words[n % 3 > 0]},{'test' if n > 7 else 'train'}\n" for n in range(10)]
+    path = csv(tmp_path, "a,label,class,split\n" + "".join(rows))
+    data = load_data(path, options={"trusted": "class"}, held_out=0.0)
+    assert data.facts["features"] == ["a"]
+    assert data.train.trusted.tolist() == [n % 3 == 0 for n in range(8)]
+    how = DataSettings(source=str(csv(tmp_path, "a\n1\n2\n")), options={"trusted": "class"})
+    assert read(how, labels_needed=False).train.trusted is None
+
+
+def test_marks_that_are_none_are_refused(load_data, tmp_path):
+    path = csv(tmp_path, "a,label,sure\n1,x,yes\n2,y,no\n")
+    with pytest.raises(PencilError, match=r"t\.csv: trusted marks are not all true or false"):
+        load_data(path, options={"trusted": "sure"})
+    with pytest.raises(PencilError, match='no column "surely"'):
+        load_data(path, options={"trusted": "surely"})
+
+
+def test_a_column_of_paths_is_a_text_where_features_are_named(load_data, tmp_path):
+    path = csv(tmp_path, "a,file,label\n1,no.png,x\n2,none.png,y\n")
+    with pytest.raises(PencilError, match=r"no\.png does not exist"):
+        load_data(path)
+    data = load_data(path, options={"features": "a,file"}, held_out=0.0)
+    assert data.facts["features"] == ["a", "file=no.png", "file=none.png"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "given"),
+    [("label\nv\nw\n", [0, 1]), ("name,label\nq,w\np,v\n", [0, 1]), ("label,a,b\nw,1,1\nv,1,1\n", [1, 0])],
+)
+def test_labels_of_another_file_go_by_id_or_by_the_order_of_lines(load_data, tmp_path, lines, given):
+    (tmp_path / "labels.csv").write_text(lines)
+    path = csv(tmp_path, "id,a,label\np,1,v\nq,2,w\n")
+    assert load_data(path, labels=str(tmp_path / "labels.csv"), held_out=0.0).train.given.tolist() == given
+
+
+@pytest.mark.parametrize(
+    ("labels", "terms"),
+    [(["3", "1", "2", "1"], [1, 2, 3]), (["b", "a", "b", "a"], ["a", "b"]), (["07", "1", "07", "1"], ["1", "07"])],
+)
+def test_classes_are_called_what_the_file_calls_them(tmp_path, labels, terms):
+    path = tmp_path / "t.csv"
+    path.write_text("x,label\n" + "".join(f"{n},{label}\n" for n, label in enumerate(labels)))
+    assert read(DataSettings(source=str(path))).terms.tolist() == terms
+
+
+def test_digits_that_32_bits_do_not_hold_are_told(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("near,far,label\n" + "".join(f"{n},{10**10 + n},{n % 2}\n" for n in range(30)))
+    line = read(DataSettings(source=str(path))).facts["blurred"]
+    assert line.startswith("column far varies by 8.66 around 10000000014.5, which 32 bits do not tell apart")

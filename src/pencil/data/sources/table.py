@@ -2,8 +2,9 @@
 
 Options name columns: `label` (else label, target, class or y); `image`, a path from the file's folder or --root;
 `id` and `split` (train, val or test), else the columns of these names; `features`, else all others; `clean`, true
-labels for measuring only. Instead of one label: `soft`, a column of shares for each class; `votes`, a column of
-counts for each class; `annotators`, a column for each person's label.
+labels for measuring only; `trusted`, marks (true or false) of labels that are known to be right. Instead of one label:
+`soft`, a column of shares for each class; `votes`, a column of counts for each class; `annotators`, a column for each
+person's label.
 """
 
 from collections.abc import Sequence
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pencil.data import image_files, labels, tables, trained_features
+from pencil.data import image_files, labels, tables, text_columns, trained_features
 from pencil.data.arrays import describe_inputs
 from pencil.data.dataset import UNLABELLED, ArrayInputs, Dataset, Examples, Inputs, Preparation
 from pencil.data.identity import content_ids, given_ids
@@ -23,7 +24,7 @@ from pencil.errors import PencilError
 _LABEL_NAMES = ("label", "target", "class", "y")
 _IMAGE_NAMES = ("image", "path", "file", "filename")
 _SETS = {"train": "train", "val": "held_out", "valid": "held_out", "validation": "held_out", "test": "test"}
-_OPTIONS = ("label", "image", "id", "split", "clean", "features", "soft", "votes", "annotators")
+_OPTIONS = ("label", "image", "id", "split", "clean", "trusted", "features", "soft", "votes", "annotators")
 
 
 def read(request: Request) -> Dataset:
@@ -47,11 +48,13 @@ def _read(path: Path, request: Request) -> Dataset:
     encoded = labels.encode(values, classes)
     known = None if truth is None else labels.encode(truth, classes, what="clean label").given
     inputs, ids, preparation, backbone, facts = _inputs(table, path, label, request)
-    everything = Examples(inputs, ids, encoded.given, encoded.distribution, clean=known)
-    sets = _split(everything, table, _usual(table, request, "split"))
+    everything = Examples(inputs, ids, encoded.given, encoded.distribution, _trusted(table, request), known)
+    split = _split_column(table, request)
+    sets = _split(everything, table, split)
     return Dataset(
         path.stem, classes, sets["train"], preparation, held_out=sets.get("held_out"), test=sets.get("test"),
-        default_backbone=backbone, facts=facts,
+        default_backbone=backbone, facts={**facts, "label_column": label, "split_column": split},
+        terms=labels.terms_in(classes) if classes else None,
     )  # fmt: skip
 
 
@@ -64,6 +67,9 @@ def _label_column(header: Sequence[str], features: Sequence[str], request: Reque
         if ways:
             _refuse_leaks(header, ways[0], features, request)
         return request.text("label")
+    own = request.trained_columns.get("label", "")
+    if own and own in header and own not in features:
+        return own
     found = _alike(header, features, request)
     if len(found) > 1:
         raise PencilError(
@@ -78,7 +84,8 @@ def _label_column(header: Sequence[str], features: Sequence[str], request: Reque
 
 def _alike(header: Sequence[str], features: Sequence[str], request: Request) -> list[str]:
     """Return the columns that are called as labels are, and are named as nothing else."""
-    other = {*features, *request.texts("features"), *(request.text(name) for name in ("id", "split", "clean", "image"))}
+    named = (request.text(name) for name in ("id", "split", "clean", "trusted", "image"))
+    other = {*features, *request.texts("features"), *named}
     return [name for name in header if name.lower() in _LABEL_NAMES and name not in other]
 
 
@@ -96,13 +103,15 @@ def _table(path: Path, label: str, run: Sequence[tuple[str, str]], request: Requ
     """Read labels, ids and paths as they are spelled, and features too where they are texts to a run."""
     answers = {label, request.text("clean"), *request.texts("annotators")} - {""}
     words = {request.text("id") or "id", request.text("split") or "split", request.text("image")} - {""}
+    least = "two examples" if request.labels_needed else "one row"
     if not run:
         features = set(request.texts("features"))
-        return tables.read_table(path, spelled=words - features, labels=answers - features)
+        return tables.read_table(path, spelled=words - features, labels=answers - features, least=least)
     texts = {name for name, rest in run if rest.startswith("=")}
     features = {name for name, _ in run}
     columns = {*answers, *words, *features, *request.texts("soft"), *request.texts("votes")}
-    return tables.read_table(path, columns, spelled=words - features | texts, labels=answers - features)
+    spelled = words - features | texts
+    return tables.read_table(path, columns, spelled=spelled, labels=answers - features, least=least)
 
 
 def _labels(table: Any, label: str, request: Request) -> tuple[NDArray[Any], tuple[str, ...]]:
@@ -136,6 +145,14 @@ def _clean_column(table: Any, request: Request) -> str:
     return name if request.labels_needed or name in table.column_names else ""
 
 
+def _trusted(table: Any, request: Request) -> NDArray[np.bool_] | None:
+    """Return the marks of labels that are known to be right; of no use where labels are not learned from."""
+    name = request.text("trusted")
+    if not name or not request.labels_needed:
+        return None
+    return labels.as_marks(tables.column(table, name).to_pylist())
+
+
 def _values(table: Any, name: str) -> NDArray[Any]:
     return labels.as_names(tables.column(table, name).to_pylist())
 
@@ -161,27 +178,42 @@ def _inputs(
         inputs, preparation, backbone, facts = image_files.read_images(files, names, request)
         ids = given_ids(tables.texts(table, keys) if keys else names, table.num_rows)
         return inputs, ids, preparation, backbone, facts
-    rows, titles = _features(table, {label, keys}, request)
+    rows, facts = _features(table, path, {label, keys}, request)
     ids = given_ids(tables.texts(table, keys), len(rows)) if keys else content_ids(rows)
     preparation, backbone, _ = describe_inputs(rows)
-    return ArrayInputs(rows), ids, preparation, backbone, {"features": titles}
+    return ArrayInputs(rows), ids, preparation, backbone, facts
 
 
-def _features(table: Any, used: set[str], request: Request) -> tuple[NDArray[np.float32], list[str]]:
-    """Return the features a run has, else those that are named, else all columns of no other use."""
+def _features(table: Any, path: Path, used: set[str], request: Request) -> tuple[NDArray[np.float32], dict[str, Any]]:
+    """Return the features a run has, else those that are named, else all columns of no other use; and their names."""
     if request.trained_features:
-        return trained_features.read_features(table, request.trained_features), list(request.trained_features)
-    used = {*used, _usual(table, request, "split"), request.text("clean")}
+        titles = list(request.trained_features)
+        rows = trained_features.read_features(table, titles)
+        return rows, {"features": titles, "unseen": trained_features.unseen_texts(table, titles)}
+    used = {*used, _split_column(table, request), request.text("clean"), request.text("trusted")}
     used.update(column for name in ("soft", "votes", "annotators") for column in request.texts(name))
     columns = request.texts("features") or [name for name in table.column_names if name not in used]
+    text_columns.refuse_broken_numbers(table, columns, path)
+    names_of_rows = [] if request.texts("features") else text_columns.that_name_rows(table, columns)
+    columns = [name for name in columns if name not in names_of_rows]
     if not columns:
         raise PencilError("there are no columns of features; name an image column or features.")
-    return tables.features(table, columns)
+    rows, facts = tables.features(table, columns)
+    return rows, facts | ({"left_out": text_columns.left_out(names_of_rows)} if names_of_rows else {})
 
 
 def _usual(table: Any, request: Request, name: str) -> str:
     """Return the column an option names, else the one that is called like the option, if there is one."""
     return request.text(name) or (name if name in table.column_names else "")
+
+
+def _split_column(table: Any, request: Request) -> str:
+    """Return the column that names sets; one that is only called so is none to a run that was trained without."""
+    name = _usual(table, request, "split")
+    if request.text("split") or not name or request.trained_columns.get("split") != "":
+        return name
+    words = {str(word).strip().lower() for word in tables.column(table, name).to_pylist()}
+    return name if words <= set(_SETS) else ""
 
 
 def _image_column(table: Any, request: Request) -> str:

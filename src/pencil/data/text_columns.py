@@ -1,0 +1,73 @@
+"""Columns of texts that a network would learn by heart: numbers of which some cells are none, and names of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pencil.data.label_cells import NUMBER
+from pencil.data.tables import column
+from pencil.errors import PencilError
+
+_DRESS = r"[,_'’%\s\p{Zs}\p{Sc}]"
+"""What people write into numbers: separators of thousands, per cent, currencies."""
+_FEW = 20
+
+
+def refuse_broken_numbers(table: Any, names: Sequence[str], path: Path) -> None:
+    """Refuse a column of texts where at least half of the different ones are numbers, but not all as they stand."""
+    for name in names:
+        values = column(table, name)
+        if not _is_text(values.type):
+            continue
+        stray = _first_that_is_none(values)
+        if stray is not None:
+            raise PencilError(
+                f'the column "{name}" of {path} holds numbers, but "{values[stray].as_py()}" in row {stray + 1} is'
+                " none; mend it, or leave the column out by data.options.features."
+            )
+
+
+def _first_that_is_none(values: Any) -> int | None:
+    texts = pc.unique(values.drop_null())
+    texts = texts.filter(pc.not_equal(texts, ""))
+    plain = pc.match_substring_regex(texts, NUMBER)
+    undressed = pc.match_substring_regex(pc.replace_substring_regex(texts, _DRESS, ""), NUMBER)
+    strays = texts.filter(pc.invert(plain))
+    if not len(strays) or 2 * undressed.true_count < len(texts):
+        return None
+    return int(pc.index(pc.is_in(values, value_set=strays), True).as_py())
+
+
+def that_name_rows(table: Any, names: Sequence[str]) -> list[str]:
+    """Return the columns of texts, more than a few, where more than half of the rows have a text of their own."""
+    return [name for name in names if _names_rows(column(table, name))]
+
+
+def _names_rows(values: Any) -> bool:
+    if not _is_text(values.type):
+        return False
+    counts = pc.value_counts(values).field("counts")
+    return len(counts) > _FEW and 2 * pc.equal(counts, 1).true_count > len(values)
+
+
+def left_out(names: Sequence[str]) -> str:
+    """Say that columns are left out of the features since they name rows."""
+    if len(names) == 1:
+        return (
+            f'the column "{names[0]}" has another text in nearly every row and is left out;'
+            " name it by data.options.features to use it."
+        )
+    listed = ", ".join(f'"{name}"' for name in names)
+    return (
+        f"the columns {listed} have another text in nearly every row and are left out;"
+        " name them by data.options.features to use them."
+    )
+
+
+def _is_text(kind: Any) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
