@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from .conftest import Command
+from .test_bad_input import image_folder
 
 
 def test_labels_are_written_and_counted(pencil: Command, trained: Path) -> None:
@@ -41,3 +42,12 @@ def test_the_network_is_written_and_checked(pencil: Command, trained: Path, form
 
 def test_the_run_must_be_one(pencil: Command, place: Path) -> None:
     assert "does not exist" in pencil("export", "nowhere", "--to", "csv", "--out", "new").line
+
+
+def test_folders_of_other_names_than_their_classes_are_told(pencil: Command) -> None:
+    photos = image_folder(Path("photos"), ("cat's", "dog"))
+    trained = ("--out", "run", "--epochs", "1,1,1", "--backbone", "mlp", "--held-out", "0")
+    assert pencil("train", photos, *trained).code == 0
+    ended = pencil("export", "run", "--to", "image_folder", "--out", "sorted")
+    assert ended.code == 0 and '"cat\'s" is in cat_s.' in ended.err
+    assert {folder.name for folder in Path("sorted").iterdir()} == {"cat_s", "dog"}

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pencil.export.images import _is_inside
-from pencil.export.names import class_folders, file_name, part
+from pencil.export.names import MOST_TOLD, class_folders, file_name, part, renamed
 
 
 @given(st.text())
@@ -36,6 +36,13 @@ def test_folders_of_classes_differ_whatever_the_case(names: list[str]) -> None:
 )  # fmt: skip
 def test_known_names(text: str, expected: str) -> None:
     assert part(text) == expected
+
+
+def test_changed_names_are_told() -> None:
+    assert renamed(["cat", "dog"]) == ""
+    line = renamed(["cat's", "dog", "a/b"])
+    assert line == 'names that not every system takes are changed: "cat\'s" is in cat_s, "a/b" is in a_b.'
+    assert renamed([f"{n}?" for n in range(MOST_TOLD + 2)]).endswith(" and 2 more.")
 
 
 def test_file_names_begin_with_the_row() -> None:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from pencil.cli.failure import guarded
+from pencil.cli.failure import guarded, one_line
 from pencil.cli.options import FinishedRun
 from pencil.errors import PencilError
 
@@ -51,10 +51,15 @@ def export(
     if bool(to) + onnx + torch_export != 1:
         raise PencilError("say what to export: labels by --to csv (or another form), or the network by --onnx.")
     if to:
+        from pencil.export.names import renamed
         from pencil.export.write import export_run
+        from pencil.results.documents import read_classes
+        from pencil.results.folder import RunFolder
 
         count = export_run(run, to, out, source=source, root=root, copy=copy)
         typer.echo(f"{count:,} labels written to {out}")
+        if to == "image_folder" and (line := renamed(read_classes(RunFolder.open(run).classes))):
+            one_line(line)
         return
     from pencil.export.network import export_network
 

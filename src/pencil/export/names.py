@@ -6,6 +6,7 @@ from pathlib import PurePosixPath
 KEPT = " ._-+()"
 """Signs that stay, beside letters and digits of any script."""
 LONGEST = 80
+MOST_TOLD = 5
 _RESERVED = {"CON", "PRN", "AUX", "NUL", *(f"{port}{n}" for port in ("COM", "LPT") for n in range(1, 10))}
 
 
@@ -31,6 +32,14 @@ def class_folders(classes: Sequence[str]) -> list[str]:
         taken.add(folder.casefold())
         found.append(folder)
     return found
+
+
+def renamed(classes: Sequence[str]) -> str:
+    """Say which classes have folders of other names, if any."""
+    others = [(name, folder) for name, folder in zip(classes, class_folders(classes), strict=True) if name != folder]
+    listed = ", ".join(f'"{name}" is in {folder}' for name, folder in others[:MOST_TOLD])
+    more = f" and {len(others) - MOST_TOLD} more" if len(others) > MOST_TOLD else ""
+    return f"names that not every system takes are changed: {listed}{more}." if others else ""
 
 
 def file_name(index: int, name: str, suffix: str) -> str:
