@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from torch import Tensor
 
 from pencil.kernels import _conv64, _norm_cuda, _nvrtc
@@ -47,6 +48,17 @@ class OnGPU(Tensor):
     """An image that says it lies on a GPU."""
 
     is_cuda = True
+
+
+def asked_for(takes: Callable[[Tensor, Tensor], bool], monkeypatch: pytest.MonkeyPatch, *what: Any) -> list[bool]:
+    """Return whether wgmma was asked for, once images of a shape and type and weights of a shape were taken."""
+    asked: list[bool] = []
+    monkeypatch.setattr(_nvrtc, "_works", lambda wgmma: not asked.append(wgmma))
+    shape, kernel, dtype, taken = what
+    image = torch.empty(shape, dtype=dtype)
+    assert takes(image.as_subclass(OnGPU), torch.empty(kernel)) == taken
+    assert not takes(image, torch.empty(kernel)), "not on a GPU"
+    return asked
 
 
 @pytest.fixture(scope="session")

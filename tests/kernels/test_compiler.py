@@ -7,15 +7,16 @@ import pytest
 import torch
 from torch import Tensor
 
-from pencil.kernels import introduce_operators, ops
+from pencil.kernels import block_ops, introduce_operators, ops
 
 
 def test_the_compiler_knows_every_operator_and_the_layout_it_needs() -> None:
     from torch._inductor.lowering import lowerings
 
     introduce_operators()
-    assert re.findall(r'custom_op\("pencil::(\w+)"', inspect.getsource(ops)) == list(ops.NAMES)
-    assert all(getattr(torch.ops.pencil, name).default in lowerings for name in ops.NAMES)
+    for room in (ops, block_ops):
+        assert re.findall(r'custom_op\("pencil::(\w+)"', inspect.getsource(room)) == list(room.NAMES)
+        assert all(getattr(torch.ops.pencil, name).default in lowerings for name in room.NAMES)
 
 
 def test_compiled_code_still_calls_them() -> None:

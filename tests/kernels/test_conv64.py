@@ -12,7 +12,7 @@ pytest.importorskip("triton", reason="triton is not installed")
 
 from pencil.kernels import BlockConv, BlockNorm, NormReLU, _conv64, _norm_cuda, _nvrtc
 
-from .conftest import Launch, OnGPU
+from .conftest import Launch, asked_for
 
 CHANNELS, LAST = 64, torch.channels_last
 
@@ -167,11 +167,7 @@ def test_other_sizes_and_machines_are_left_to_others(monkeypatch: pytest.MonkeyP
 def test_what_is_taken(
     monkeypatch: pytest.MonkeyPatch, shape: tuple[int, ...], kernel: tuple[int, ...], dtype: torch.dtype, taken: bool
 ) -> None:
-    asked: list[bool] = []
-    monkeypatch.setattr(_nvrtc, "_works", lambda wgmma: not asked.append(wgmma))
-    image = torch.empty(shape, dtype=dtype).as_subclass(OnGPU)
-    assert _conv64.takes(image, torch.empty(kernel)) == taken
-    assert asked == [True] * taken
+    assert asked_for(_conv64.takes, monkeypatch, shape, kernel, dtype, taken) == [True] * taken
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from pencil.backbones._resnet import BasicBlock, ResNet
 from pencil.engine.low import LowWeights
 from pencil.kernels import Stem, _conv64, _nvrtc, _stem_cuda
 
-from .conftest import OnGPU
+from .conftest import asked_for
 
 LAST = torch.channels_last
 CALL = """
@@ -173,12 +173,7 @@ def test_the_sums_of_many_programs_are_added_up(emulated: Launch, programs: int)
 def test_what_is_taken(
     monkeypatch: pytest.MonkeyPatch, shape: tuple[int, ...], kernel: tuple[int, ...], dtype: torch.dtype, taken: bool
 ) -> None:
-    asked: list[bool] = []
-    monkeypatch.setattr(_nvrtc, "_works", lambda wgmma: not asked.append(wgmma))
-    image = torch.empty(shape, dtype=dtype).as_subclass(OnGPU)
-    assert _stem_cuda.takes(image, torch.empty(kernel)) == taken
-    assert asked == [False] * taken, "it needs no wgmma"
-    assert not _stem_cuda.takes(torch.empty(shape, dtype=dtype), torch.empty(kernel)), "not on a GPU"
+    assert asked_for(_stem_cuda.takes, monkeypatch, shape, kernel, dtype, taken) == [False] * taken, "it needs no wgmma"
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ pytest.importorskip("triton", reason="triton is not installed")
 
 from pencil.kernels import BlockConv, _conv64, _nvrtc, _wgrad_cuda
 
-from .conftest import OnGPU
+from .conftest import asked_for
 
 LAST = torch.channels_last
 CALL = """
@@ -119,12 +119,7 @@ def test_the_gradient_of_weights(
 def test_what_is_taken(
     monkeypatch: pytest.MonkeyPatch, shape: tuple[int, ...], kernel: tuple[int, ...], dtype: torch.dtype, taken: bool
 ) -> None:
-    asked: list[bool] = []
-    monkeypatch.setattr(_nvrtc, "_works", lambda wgmma: not asked.append(wgmma))
-    image = torch.empty(shape, dtype=dtype).as_subclass(OnGPU)
-    assert _wgrad_cuda.takes(image, torch.empty(kernel)) == taken
-    assert asked == [True] * taken
-    assert not _wgrad_cuda.takes(torch.empty(shape, dtype=dtype), torch.empty(kernel)), "not on a GPU"
+    assert asked_for(_wgrad_cuda.takes, monkeypatch, shape, kernel, dtype, taken) == [True] * taken
 
 
 @pytest.mark.parametrize("backend", [None, "aot_eager"])

@@ -25,8 +25,6 @@ from pencil.data.numpy_files import names_in, read_npy, read_npz
 from pencil.errors import PencilError, did_you_mean
 
 _SUFFIXES = (".npz", ".npy", ".pt", ".pth", ".txt", ".csv", ".parquet")
-_MOST_DIGITS = 18
-"""Of a number that surely fits into 64 bits."""
 
 
 def relabel(examples: Examples, spec: str, class_names: tuple[str, ...]) -> Examples:
@@ -148,10 +146,6 @@ def _names_or_numbers(values: NDArray[Any], class_names: tuple[str, ...]) -> NDA
         return values
     names = [None if value == "-1" and value not in class_names else value for value in values]
     texts = [name for name in names if name is not None]
-    if any(text in class_names for text in texts) or not all(map(_is_class_number, texts)):
+    if any(text in class_names for text in texts) or not all(map(labels.is_number, texts)):
         return np.array(names, dtype=object)
     return np.array([-1 if name is None else int(name) for name in names], dtype=np.int64)
-
-
-def _is_class_number(text: str) -> bool:
-    return len(text) <= _MOST_DIGITS and bool(labels.WHOLE_NUMBER.fullmatch(text))

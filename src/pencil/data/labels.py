@@ -23,8 +23,8 @@ from pencil.data.tensors import plain
 from pencil.errors import PencilError, did_you_mean
 
 WHOLE_NUMBER = re.compile("-?[0-9]+")
-MOST_DIGITS = 19
-"""From so many signs on a number may not fit into 64 bits."""
+_MOST_SIGNS = 18
+"""Of a number that surely fits into 64 bits."""
 _TRUTH = {"False", "True"}
 _ROW_SUM_TOLERANCE = 1e-2
 
@@ -145,11 +145,15 @@ def terms_of(values: NDArray[Any], class_names: Sequence[str]) -> NDArray[Any] |
         return texts
 
 
+def is_number(text: str) -> bool:
+    """Say whether a text is a whole number, of a size that can be reckoned with."""
+    return len(text) <= _MOST_SIGNS and bool(WHOLE_NUMBER.fullmatch(text))
+
+
 def terms_in(class_names: Sequence[str]) -> NDArray[Any]:
     """Return what a file calls each class: numbers where all are, and nothing of how they are spelled gets lost."""
     texts = np.array(class_names)
-    whole = all(len(name) < MOST_DIGITS and WHOLE_NUMBER.fullmatch(name) for name in class_names)
-    numbers = texts.astype(np.int64) if whole else texts
+    numbers = texts.astype(np.int64) if all(map(is_number, class_names)) else texts
     return numbers if numbers.astype(texts.dtype).tolist() == list(class_names) else texts
 
 

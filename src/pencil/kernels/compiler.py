@@ -13,13 +13,13 @@ def introduce_operators() -> None:
     inputs are computed from: deep in a network that took a third of the time to the first step. These are parts of
     torch that may change; where they have, the compiler finds out by itself.
     """
-    from pencil.kernels import ops
+    from pencil.kernels import block_ops, ops
 
     try:
         from torch._inductor import lowering
         from torch._library.utils import get_layout_constraint_tag
 
-        for name in ops.NAMES:
+        for name in (*ops.NAMES, *block_ops.NAMES):
             operator = getattr(torch.ops.pencil, name).default
             if operator not in lowering.lowerings:
                 constraint = lowering.tag_to_layout_constraint(get_layout_constraint_tag(operator, with_default=True))

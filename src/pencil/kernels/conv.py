@@ -6,14 +6,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from pencil.kernels import _conv64, _wgrad_cuda, ops
+from pencil.kernels import _conv64, _wgrad_cuda, block_ops, ops
 
 
 class _Conv64(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, kernel: Tensor) -> Any:
         low = _last(kernel.to(x.dtype))
-        out, moments = ops.conv64(x, low)
+        out, moments = block_ops.conv64(x, low)
         ctx.save_for_backward(x, low)
         ctx.dtype, ctx.own = kernel.dtype, _wgrad_cuda.takes(x, kernel)
         ctx.mark_non_differentiable(moments)
@@ -23,13 +23,13 @@ class _Conv64(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor, _: Any) -> Any:
         x, kernel = ctx.saved_tensors
         grad = _last(grad)
-        return ops.conv64_gradient(grad, kernel), weight_gradient(grad, x, kernel, ctx.dtype, own=ctx.own)
+        return block_ops.conv64_gradient(grad, kernel), weight_gradient(grad, x, kernel, ctx.dtype, own=ctx.own)
 
 
 def weight_gradient(grad: Tensor, x: Tensor, kernel: Tensor, dtype: torch.dtype, *, own: bool) -> Tensor:
     """Take the gradient of such a convolution's weights, by a kernel of our own or by torch's."""
     if own:
-        gradient: Tensor = ops.wide_weight_gradient(grad, x, dtype)
+        gradient: Tensor = block_ops.wide_weight_gradient(grad, x, dtype)
         return gradient
     return ops.torch_weight_gradient(grad, x, kernel, dtype)
 
@@ -48,7 +48,7 @@ class _Conv(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> Any:
         x, kernel = ctx.saved_tensors
         grad = _last(grad)
-        return ops.torch_gradient(grad, x, kernel), ops.wide_weight_gradient(grad, x, ctx.dtype)
+        return ops.torch_gradient(grad, x, kernel), block_ops.wide_weight_gradient(grad, x, ctx.dtype)
 
 
 class BlockConv(nn.Conv2d):

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from pencil.kernels import _norm_cuda, _wgrad_cuda, ops
+from pencil.kernels import _norm_cuda, _wgrad_cuda, block_ops, ops
 from pencil.kernels.conv import BlockConv, convolved, weight_gradient
 
 MOST_ROWS = {16: 2**31, 32: 2**31, 64: 2**15, 128: 2**14}
@@ -73,7 +73,7 @@ class _BlockNorm(torch.autograd.Function):
         ctx: Any, x: Tensor, given: Tensor | None, added: Tensor | None, weight: Tensor, bias: Tensor, relu: bool,
         *running: Any,
     ) -> Any:  # fmt: skip
-        out, moments = ops.block_norm(x, given, added, weight, bias, *running, relu)
+        out, moments = block_ops.block_norm(x, given, added, weight, bias, *running, relu)
         ctx.relu, ctx.eps, ctx.running = relu, running[-1], len(running)
         ctx.save_for_backward(x, moments, weight, bias, *([] if added is None else [out]))
         return out
@@ -100,7 +100,9 @@ def _block_backward(ctx: Any, grad: Tensor, other: Tensor | None) -> Any:
     x, moments, weight, bias, *out = ctx.saved_tensors
     y = out[0] if out else None
     # Laid out here and not by the operator, so that the compiler does it where the gradient is computed.
-    grad_x, passed, sums = ops.block_norm_backward(_last(grad), other, y, x, moments, weight, bias, ctx.eps, ctx.relu)
+    grad_x, passed, sums = block_ops.block_norm_backward(
+        _last(grad), other, y, x, moments, weight, bias, ctx.eps, ctx.relu
+    )
     return grad_x, None, passed if out else None, sums[0], sums[1], None, *[None] * ctx.running
 
 
@@ -118,11 +120,11 @@ class _BlockNormConv(torch.autograd.Function):
     ) -> Any:  # fmt: skip
         low = _last(kernel.to(x.dtype))
         if given is None or added is not None:  # With a sum before it, the convolution would wait for what is added.
-            active, moments = ops.block_norm(x, given, added, weight, bias, *running, True)
-            out, out_moments = ops.conv64(active, low)
+            active, moments = block_ops.block_norm(x, given, added, weight, bias, *running, True)
+            out, out_moments = block_ops.conv64(active, low)
         else:
             moments = given
-            active, out, out_moments = ops.norm_conv64(x, moments, weight, bias, *running, low)
+            active, out, out_moments = block_ops.norm_conv64(x, moments, weight, bias, *running, low)
         ctx.eps, ctx.running, ctx.has_added = running[-1], len(running), added is not None
         ctx.dtype, ctx.own = kernel.dtype, _wgrad_cuda.takes(x, kernel)
         ctx.save_for_backward(x, active, moments, weight, bias, low)
@@ -134,7 +136,9 @@ class _BlockNormConv(torch.autograd.Function):
         x, active, moments, weight, bias, kernel = ctx.saved_tensors
         grad, y = _last(grad), active if ctx.has_added else None
         beside = None if other is None else _last(other)
-        grad_x, passed, sums = ops.norm_conv64_gradient(grad, beside, y, kernel, x, moments, weight, bias, ctx.eps)
+        grad_x, passed, sums = block_ops.norm_conv64_gradient(
+            grad, beside, y, kernel, x, moments, weight, bias, ctx.eps
+        )
         grad_kernel = weight_gradient(grad, active, kernel, ctx.dtype, own=ctx.own)
         grad_added = passed if ctx.has_added else None
         return grad_x, None, grad_added, grad_kernel, sums[0], sums[1], *[None] * ctx.running

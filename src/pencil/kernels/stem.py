@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from pencil.kernels import _stem_cuda, ops
+from pencil.kernels import _stem_cuda, block_ops, ops
 from pencil.kernels.conv import halves
 
 MULTIPLE = 8
@@ -18,7 +18,7 @@ class _Stem(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, kernel: Tensor) -> Any:
-        out, moments = ops.stem(x, kernel.to(x.dtype).contiguous(memory_format=ops.LAST))
+        out, moments = block_ops.stem(x, kernel.to(x.dtype).contiguous(memory_format=ops.LAST))
         ctx.save_for_backward(x)
         ctx.channels, ctx.dtype = kernel.shape[1], kernel.dtype
         ctx.mark_non_differentiable(moments)
@@ -27,7 +27,7 @@ class _Stem(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor, _: Any) -> Any:
         grad = grad.contiguous(memory_format=ops.LAST)
-        return None, ops.stem_weight_gradient(grad, *ctx.saved_tensors, ctx.channels, ctx.dtype)
+        return None, block_ops.stem_weight_gradient(grad, *ctx.saved_tensors, ctx.channels, ctx.dtype)
 
 
 class Stem(nn.Conv2d):
