@@ -14,13 +14,16 @@ if TYPE_CHECKING:
     from pencil.config import Schedule
 
 
+InputKind = Literal["images", "rows", "tensors"]
+
+
 @dataclass(frozen=True)
 class InputSpec:
     """What one prepared example looks like to a backbone."""
 
-    kind: Literal["images", "rows"]
+    kind: InputKind
     shape: tuple[int, ...]
-    """(channels, height, width) for images, (features,) for rows."""
+    """(channels, height, width) for images, (features,) for rows; tensors have any."""
 
 
 @dataclass(frozen=True)

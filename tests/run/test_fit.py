@@ -342,12 +342,6 @@ def test_right_labels_are_kept_where_they_were_held_out_from_a_weak_network(quic
     assert len(changed) < 0.5 * len(misjudged) and all(row["decision"] != "keep" for row in misjudged)
 
 
-def test_a_network_in_python_is_answered_with_the_way_to_give_it(quick: dict[str, Any]) -> None:
-    for backbone in (torch.nn.Linear(64, 10), torch.nn.Linear):
-        with pytest.raises(PencilError, match=r'backbone is a (Linear|type); .* backbone="FILE\.py:FUNCTION"'):
-            pencil.fit("digits", settings=quick, backbone=backbone)
-
-
 def test_unknown_names_are_answered(quick: dict[str, Any]) -> None:
     with pytest.raises(PencilError, match=r'no setting "sede"\. Did you mean "seed"'):
         pencil.fit("digits", settings=quick, sede=3)

@@ -1,8 +1,9 @@
 """Networks that turn a batch of prepared examples into logits; one file each, found by name."""
 
+import copy
 import importlib
 import inspect
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from torch import nn
@@ -13,20 +14,53 @@ from pencil.types import InputSpec
 
 LIBRARIES = ("timm", "transformers")
 """Libraries whose networks are named as `timm:NAME`."""
+Own = nn.Module | Callable[..., nn.Module]
+"""A network that is given in Python: itself, with its weights, or a function (spec, num_classes) that makes it."""
 SMALL_SIDE = 64
 """Images up to this many pixels a side count as small."""
 
 
-def create(name: str, spec: InputSpec, num_classes: int, options: Mapping[str, Any] | None = None) -> nn.Module:
-    """Make the backbone called `name`: a file of this folder, one of a library, or a user's `file.py:factory`."""
-    options = options or {}
+def create(wanted: str | Own, spec: InputSpec, num_classes: int, options: Mapping[str, Any] | None = None) -> nn.Module:
+    """Make a backbone: a file of this folder, one of a library, a user's `file.py:factory`, or one given in Python."""
+    options, name = options or {}, name_of(wanted)
+    if isinstance(wanted, nn.Module):
+        _check_options(name, lambda spec, num_classes: None, options)
+        return copy.deepcopy(wanted)
+    if not isinstance(wanted, str):
+        return _made(name, wanted, spec, num_classes, options)
     library, colon, own = name.partition(":")
     if colon and library in LIBRARIES:
         build: Any = importlib.import_module(f"{__name__}._{library}").build
         return cast(nn.Module, build(own, spec, num_classes, options))
-    build = plugins.find(__name__, name, "build", kind="backbone")
+    return _made(name, plugins.find(__name__, name, "build", kind="backbone"), spec, num_classes, options)
+
+
+def name_of(wanted: str | Own) -> str:
+    """Return a network's name; one that is given in Python has its type's or function's, in angle brackets."""
+    if isinstance(wanted, str):
+        return wanted
+    named = type(wanted) if isinstance(wanted, nn.Module) else wanted
+    return f"<{getattr(named, '__name__', type(named).__name__).strip('<>')}>"
+
+
+def is_given(name: str) -> bool:
+    """Say whether a run's network was given in Python, and is in no file that its name could lead to."""
+    return name.startswith("<")
+
+
+def _made(
+    name: str, build: Callable[..., Any], spec: InputSpec, num_classes: int, options: Mapping[str, Any]
+) -> nn.Module:
     _check_options(name, build, options)
-    network = build(spec, num_classes, **options)
+    try:
+        network = build(spec, num_classes, **options)
+    except PencilError:
+        raise
+    except Exception as error:  # A user's code may fail in any way.
+        raise PencilError(
+            f"the backbone {name} cannot be called with (spec, num_classes): {type(error).__name__}: {error}; give a"
+            " function that can, or a network."
+        ) from error
     if not isinstance(network, nn.Module):
         raise PencilError(f"the backbone {name} returned a {type(network).__name__}, not a torch.nn.Module.")
     return network
@@ -38,6 +72,8 @@ def default(dataset_default: str, spec: InputSpec, *, photographs: bool) -> tupl
         return dataset_default, None
     if spec.kind == "rows":
         return "mlp", None
+    if spec.kind == "tensors":
+        raise PencilError("no network is usual for inputs that are taken as they are; give one by backbone.")
     if photographs or max(spec.shape[1:]) > SMALL_SIDE:
         return "resnet50", (
             "training resnet50 from scratch, which is weak on little data: start from published weights with "

@@ -7,9 +7,9 @@ from pencil.types import InputSpec
 def image_channels(spec: InputSpec, name: str, *, smallest: int) -> int:
     """Return the number of channels of images that are at least `smallest` pixels a side, or say what to use."""
     if spec.kind != "images":
-        raise PencilError(
-            f"{name} takes images, but these examples are rows of {spec.shape[0]} numbers; use the backbone mlp."
-        )
+        sides = " × ".join(map(str, spec.shape))
+        remedy = "use the backbone mlp" if spec.kind == "rows" else "give a network of your own by backbone"
+        raise PencilError(f"{name} takes images, but these examples are {spec.kind} of {sides} numbers; {remedy}.")
     channels, height, width = spec.shape
     if min(height, width) < smallest:
         raise PencilError(

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pencil.data import labels
-from pencil.data.dataset import ArrayInputs, Dataset, Examples, Preparation
+from pencil.data.as_given import as_tensors, describe_tensors
+from pencil.data.dataset import ArrayInputs, Dataset, Examples, Known, Preparation
 from pencil.data.identity import content_ids, given_ids
 from pencil.data.tensors import plain
 from pencil.errors import PencilError
@@ -32,21 +33,25 @@ def from_arrays(
     ids: Sequence[Any] | NDArray[Any] | None = None,
     clean: Any | None = None,
     trusted: Any | None = None,
+    raw: bool = False,
     name: str = "arrays",
 ) -> Dataset:
     """Make a dataset of arrays or tensors: x as `as_inputs` reads them, y as `pencil.data.labels` reads them.
 
-    Without class_names the distinct label values are the classes, in sorted order. `clean` holds the true
-    labels where known (−1 elsewhere), for measuring only; `trusted` marks labels that must not be moved.
+    Raw inputs are neither rows nor images: numbers [n, …] of any shape, which a network gets as they are (floats as
+    32 bits, whole numbers as integers). Without class_names the distinct label values are the classes, in sorted
+    order. `clean` holds the true labels where known (−1 elsewhere), for measuring only; `trusted` marks labels that
+    must not be moved.
     """
-    inputs = as_inputs(x)
+    inputs = as_tensors(x) if raw else as_inputs(x)
     sets = [labels.as_values(values) for values in (y, clean, test[1] if test else None) if values is not None]
     names = tuple(class_names) if class_names is not None else labels.class_names_of(*sets)
     by_name = class_names is None
     train = _examples(inputs, y, names, by_name, ids=ids, clean=clean, trusted=trusted)
-    held_for_test = None if test is None else _test_examples(test, inputs, names, by_name)
-    preparation, backbone, facts = describe_inputs(inputs)
-    facts |= blurred(plain(x), inputs)
+    held_for_test = None if test is None else _test_examples(test, inputs, names, by_name, raw)
+    preparation, backbone, facts = (describe_tensors(inputs), "", Known()) if raw else describe_inputs(inputs)
+    if not raw:
+        facts |= blurred(plain(x), inputs)
     # With names of classes, numbers count these, as ever, but texts are names.
     terms = labels.terms_of(sets[0], names) if by_name or sets[0].dtype.kind not in "iuf" else None
     return Dataset(
@@ -81,14 +86,18 @@ def _counted(array: NDArray[Any], count: int, what: str) -> NDArray[Any]:
     return array
 
 
-def _test_examples(test: tuple[Any, Any], like: NDArray[Any], names: tuple[str, ...], by_name: bool) -> Examples:
-    inputs = as_inputs(test[0])
+def _test_examples(
+    test: tuple[Any, Any], like: NDArray[Any], names: tuple[str, ...], by_name: bool, raw: bool
+) -> Examples:
+    inputs = as_tensors(test[0]) if raw else as_inputs(test[0])
+    if inputs.dtype.kind != like.dtype.kind:
+        raise PencilError("training and test inputs are whole numbers and floats; give both as the same.")
     if inputs.shape[1:] != like.shape[1:]:
         raise PencilError(f"test inputs are {inputs.shape[1:]}, training inputs {like.shape[1:]}; give the same shape.")
     return _examples(inputs, test[1], names, by_name)
 
 
-def describe_inputs(inputs: NDArray[Any]) -> tuple[Preparation, str, dict[str, Any]]:
+def describe_inputs(inputs: NDArray[Any]) -> tuple[Preparation, str, Known]:
     """Return the usual preparation, backbone and facts for inputs of this shape."""
     if inputs.ndim == 2:
         return Preparation("rows", inputs.shape[1:]), "mlp", {}
@@ -96,7 +105,7 @@ def describe_inputs(inputs: NDArray[Any]) -> tuple[Preparation, str, dict[str, A
     return describe_images(shape)
 
 
-def describe_images(shape: tuple[int, int, int], crop: int = 0) -> tuple[Preparation, str, dict[str, Any]]:
+def describe_images(shape: tuple[int, int, int], crop: int = 0) -> tuple[Preparation, str, Known]:
     """Small images are kept, padded by an eighth and mirrored; large ones are photographs, cropped to 7/8."""
     height, width, _ = shape
     if max(height, width) > SMALL_SIDE:
@@ -124,7 +133,10 @@ def as_inputs(x: Any) -> NDArray[Any]:
     if array.ndim == 3:
         return np.ascontiguousarray(as_pixels(array)[..., None])
     if array.ndim > 4:
-        raise PencilError(f"inputs have shape {array.shape}; give rows [n, d] or images [n, H, W, C].")
+        raise PencilError(
+            f"inputs have shape {array.shape}; give rows [n, d] or images [n, H, W, C], or take them as they are"
+            " (raw=True)."
+        )
     return np.ascontiguousarray(as_pixels(channels_last(array)))
 
 
@@ -142,7 +154,7 @@ def as_rows(array: NDArray[Any], columns: Sequence[str] | None = None) -> NDArra
     return rows
 
 
-def blurred(given: Any, rows: NDArray[Any], columns: Sequence[str] | None = None) -> dict[str, Any]:
+def blurred(given: Any, rows: NDArray[Any], columns: Sequence[str] | None = None) -> Known:
     """Return a fact that hinders training: what a column says lies in digits that 32 bits do not hold."""
     exact = np.asarray(given)
     if exact.ndim != 2 or exact.dtype.itemsize <= 4 or len(exact) < 2:
@@ -175,7 +187,8 @@ def as_pixels(images: NDArray[Any]) -> NDArray[np.uint8]:
     lowest, highest = float(images.min()), float(images.max())
     if not (lowest >= 0 and highest <= 255):
         raise PencilError(
-            f"image values reach from {lowest:g} to {highest:g}; give 0 to 255 or 0 to 1, without normalising them."
+            f"image values reach from {lowest:g} to {highest:g}; give 0 to 255 or 0 to 1, without normalising"
+            " them, or take inputs that are no images as they are (raw=True)."
         )
     if images.dtype.kind == "f":
         return np.round(images * 255 if highest <= 1 else images).astype(np.uint8)

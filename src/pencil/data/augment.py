@@ -38,6 +38,8 @@ class Prepare(nn.Module):
 
     def forward(self, raw: Tensor, index_B: Tensor | None = None, epoch: Tensor | None = None) -> Tensor:
         """Prepare for training where example and epoch are given, else for evaluation (centre crop, no mirror)."""
+        if self.preparation.kind == "tensors":
+            return raw if raw.is_floating_point() else raw.long()
         if self.preparation.kind == "rows":
             return (raw - self.mean.to(raw.dtype)) / self.std.to(raw.dtype)
         cut = self._crop(raw, index_B, epoch)

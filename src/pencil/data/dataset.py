@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pencil.types import InputSpec
+from pencil.types import InputKind, InputSpec
 
 UNLABELLED = -1
 LARGEST_COPY = 4 * 2**30
@@ -21,7 +21,7 @@ class Inputs(Protocol):
     def __len__(self) -> int: ...
 
     def read(self, index: NDArray[np.int64]) -> NDArray[Any]:
-        """Return the raw inputs at these positions: uint8 [B, H, W, C] images or float32 rows [B, d]."""
+        """Return the raw inputs at these positions: uint8 images [B, H, W, C], float32 rows [B, d], tensors [B, …]."""
         ...
 
     @property
@@ -34,10 +34,10 @@ class Inputs(Protocol):
 class Preparation:
     """How raw inputs become what the network sees; saved as preprocessing.json."""
 
-    kind: str
-    """"images" (uint8, height × width × channels) or "rows" (floats)."""
+    kind: InputKind
+    """"images" (uint8, height × width × channels), "rows" (floats), or "tensors" of any shape, taken as they are."""
     raw_shape: tuple[int, ...]
-    """(H, W, C) or (d,)."""
+    """(H, W, C), (d,), or any for tensors."""
     mean: tuple[float, ...] = ()
     """Per channel on the 0–255 scale, or per feature; of the training inputs."""
     std: tuple[float, ...] = ()
@@ -47,11 +47,13 @@ class Preparation:
     """Zero pixels added on each side before the random crop of training."""
     flip: bool = False
     """Mirror half of the training images left to right."""
+    whole: bool = False
+    """Tensors of whole numbers, which stay so: a network may look them up."""
 
     @property
     def spec(self) -> InputSpec:
-        if self.kind == "rows":
-            return InputSpec("rows", self.raw_shape)
+        if self.kind != "images":
+            return InputSpec(self.kind, self.raw_shape)
         height, width, channels = self.raw_shape
         return InputSpec("images", (channels, self.crop or height, self.crop or width))
 
@@ -131,6 +133,30 @@ def select(inputs: Inputs, index: NDArray[np.int64]) -> Selection:
     return Selection(inputs, index)
 
 
+class Known(TypedDict, total=False):
+    """What else is known of a dataset; each is there where it applies."""
+
+    features: list[str]
+    """What the columns of its rows are called."""
+    label_column: str
+    split_column: str
+    photographs: bool
+    """Its images are large: networks for photographs, not for small pictures."""
+    subset: str
+    """By which rule examples of a larger set were chosen."""
+    noise: dict[str, Any]
+    """The noise that was put on its labels: its settings, its convention and how much was measured."""
+    transition: list[list[float]]
+    """[C, C] how that noise turns a true class into the others."""
+    fingerprint: str
+    left_out: str
+    """A line on what was there and is not used."""
+    blurred: str
+    """A line on digits that rows of 32 bits would lose, so that nothing is trained on them."""
+    unseen: dict[str, dict[int, str]]
+    """By column and row, texts that the run this was read for never saw."""
+
+
 @dataclass(frozen=True, eq=False)
 class Dataset:
     """Everything a source knows."""
@@ -143,8 +169,7 @@ class Dataset:
     """A validation set of the dataset's own; otherwise a share of `train` is kept apart."""
     test: Examples | None = None
     default_backbone: str = ""
-    facts: dict[str, Any] = field(default_factory=dict)
-    """What else a reader should know: noise convention, subset rule, fingerprint."""
+    facts: Known = field(default_factory=Known)
     terms: NDArray[Any] | None = None
     """[C] what the labels that were given call each class, names or numbers; None: they count classes from 0."""
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from pencil.config.settings import DataSettings
 from pencil.data import label_file, noise, statistics
-from pencil.data.dataset import UNLABELLED, Dataset, Examples, Preparation
+from pencil.data.dataset import UNLABELLED, Dataset, Examples, Known, Preparation
 from pencil.data.identity import check_unique, fingerprint
 from pencil.data.split import choose_held_out
 from pencil.errors import PencilError, did_you_mean
@@ -37,10 +37,10 @@ def prepare(dataset: Dataset, settings: DataSettings, *, seed: int) -> Dataset:
         dataset = noise.inject(dataset, settings.noise, seed=noise_seed)
     if dataset.held_out is None and settings.held_out > 0:
         dataset = _split(dataset, settings.held_out, seed)
-    if not preparation.mean:
+    if not preparation.mean and preparation.kind != "tensors":
         mean, std = statistics.measure(dataset.train.inputs, preparation.kind)
         preparation = replace(preparation, mean=mean, std=std)
-    facts = {**dataset.facts, "fingerprint": fingerprint(dataset)}
+    facts: Known = {**dataset.facts, "fingerprint": fingerprint(dataset)}
     return replace(dataset, preparation=preparation, facts=facts)
 
 
@@ -106,7 +106,7 @@ def _augmented(preparation: Preparation, augment: dict[str, Any]) -> Preparation
             wanted = "true or false" if name == "flip" else "a number of pixels, 0 or more"
             raise PencilError(f"augment.{name} is {value!r}; give {wanted}.")
     if augment and preparation.kind != "images":
-        raise PencilError("augmentation is for images, this data is rows; leave augment out.")
+        raise PencilError(f"augmentation is for images, this data is {preparation.kind}; leave augment out.")
     changed = replace(preparation, **augment)
     if changed.kind == "images" and changed.crop > min(changed.raw_shape[:2]) + 2 * changed.pad:
         raise PencilError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,8 @@ from pencil.data.dataset import Dataset
 from pencil.data.located import Located
 from pencil.errors import PencilError
 
+MOST_NUMBERED = 100_000
+"""Of a tensor's numbers, as many are written out."""
 Sight = bytes | list[tuple[str, str]]
 """A PNG, or the names and values of a row."""
 
@@ -40,9 +43,13 @@ def encode(raw: NDArray[Any], longest: int = 0, compression: int = 1) -> bytes:
 
 
 def named_values(raw: NDArray[Any], features: Sequence[str]) -> list[tuple[str, str]]:
-    """Name a row's numbers; the columns that one text was spread over ("colour=red") become that text again."""
-    if len(features) != len(raw):
-        return [(f"{number}", _text(value)) for number, value in enumerate(raw, start=1)]
+    """Name a row's numbers; the columns that one text was spread over ("colour=red") become that text again.
+
+    Tensors have many: the first of them, by their place along each side.
+    """
+    if len(features) != len(raw) or raw.ndim > 1:
+        places = islice(np.ndindex(raw.shape), MOST_NUMBERED)
+        return [(", ".join(str(side + 1) for side in place), _text(raw[place])) for place in places]
     groups: dict[str, list[tuple[str, float]]] = {}
     for title, value in zip(features, raw.tolist(), strict=True):
         groups.setdefault(title.partition("=")[0], []).append((title, value))
@@ -57,5 +64,5 @@ def _folded(name: str, members: list[tuple[str, float]]) -> list[tuple[str, str]
     return [(title, _text(value)) for title, value in members]
 
 
-def _text(value: float) -> str:
-    return f"{value:.6g}"
+def _text(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, (float, np.floating)) else str(value)

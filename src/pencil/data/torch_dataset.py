@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from pencil.data import labels
 from pencil.data.arrays import as_rows, channels_last, describe_inputs
-from pencil.data.dataset import Dataset, Examples
+from pencil.data.as_given import as_tensor, describe_tensors
+from pencil.data.dataset import Dataset, Examples, Known
 from pencil.data.identity import given_ids
 from pencil.data.tensors import plain
 from pencil.errors import PencilError
@@ -27,8 +28,10 @@ class CalledInputs:
     dataset: Any
     shape: tuple[int, ...]
     """Of one example as it is given on: [H, W, C] or [d]."""
-    scale: float
+    scale: float = 1.0
     """What brings its pixels to 0 to 255."""
+    raw: np.dtype[Any] | None = None
+    """The type of inputs that are taken as they are; None for rows and images."""
 
     def __len__(self) -> int:
         return len(self.dataset)
@@ -38,13 +41,15 @@ class CalledInputs:
         return None
 
     def read(self, index: NDArray[np.int64]) -> NDArray[Any]:
-        kind = np.float32 if len(self.shape) == 1 else np.uint8
+        kind = self.raw or np.dtype(np.float32 if len(self.shape) == 1 else np.uint8)
         return np.stack([self._one(int(place)) for place in index]) if len(index) else np.empty((0, *self.shape), kind)
 
     def _one(self, place: int) -> NDArray[Any]:
-        raw = _raw_input(self.dataset, place)
-        if raw.ndim == 1:
-            one: NDArray[Any] = as_rows(raw[None])[0]
+        raw = _raw_input(self.dataset, place, any_shape=self.raw is not None)
+        if self.raw is not None:
+            one = self._as_given(raw, place)
+        elif raw.ndim == 1:
+            one = as_rows(raw[None])[0]
         else:
             one = _pixels(raw, self.scale, place)
         if one.shape != self.shape:
@@ -52,6 +57,14 @@ class CalledInputs:
                 f"example {place} has shape {one.shape}, the first {self.shape}; give all the same shape."
             )
         return one
+
+    def _as_given(self, raw: NDArray[Any], place: int) -> NDArray[Any]:
+        assert self.raw is not None
+        one = as_tensor(raw, place)
+        if one.dtype.kind != self.raw.kind:
+            found, first = ("floats", "whole numbers") if one.dtype.kind == "f" else ("whole numbers", "floats")
+            raise PencilError(f"example {place} holds {found}, the first {first}; give all the same.")
+        return one.astype(self.raw)
 
 
 def from_torch(
@@ -62,14 +75,17 @@ def from_torch(
     ids: Sequence[Any] | NDArray[Any] | None = None,
     clean: Any | None = None,
     trusted: Any | None = None,
+    raw: bool = False,
     name: str = "torch",
 ) -> Dataset:
     """Make a dataset that reads its inputs by calling another; labels are read once, now.
 
     Its transforms should give uint8 images or floats from 0 to 1, neither normalised nor augmented: both are
-    done in training. Ids are the positions unless given; give your own where the order may change.
+    done in training. Raw inputs are neither rows nor images: numbers of any shape, which a network gets as they are
+    (floats as 32 bits, whole numbers as integers). Ids are the positions unless given; give your own where the order
+    may change.
     """
-    inputs = _inputs(dataset)
+    inputs = _inputs(dataset, raw)
     values, truth = _label_values(dataset), None if clean is None else labels.as_values(clean)
     test_values = None if test is None else _label_values(test)
     names = class_names if class_names is not None else getattr(dataset, "classes", None)
@@ -83,8 +99,9 @@ def from_torch(
             raise PencilError(f"there are {len(extra)} {what} for {len(train)} examples; give one each.")
     known = None if truth is None else labels.encode(truth, classes, by_name=by_name, what="clean label").given
     train = Examples(inputs, train.ids, train.given, train.distribution, marks, known)
-    held_for_test = None if test_values is None else _examples(_inputs(test), test_values, classes, by_name, None)
-    preparation, backbone, facts = describe_inputs(inputs.read(np.zeros(1, dtype=np.int64)))
+    held_for_test = None if test_values is None else _examples(_inputs(test, raw), test_values, classes, by_name, None)
+    first = inputs.read(np.zeros(1, dtype=np.int64))
+    preparation, backbone, facts = (describe_tensors(first), "", Known()) if raw else describe_inputs(first)
     terms = labels.terms_of(values, classes) if by_name else None
     return Dataset(
         name, classes, train, preparation, test=held_for_test, default_backbone=backbone, facts=facts, terms=terms
@@ -99,12 +116,15 @@ def _examples(
     return Examples(inputs, keys, encoded.given, encoded.distribution)
 
 
-def _inputs(dataset: Any) -> CalledInputs:
+def _inputs(dataset: Any, raw: bool) -> CalledInputs:
     if not hasattr(dataset, "__len__") or not len(dataset):
         raise PencilError("the dataset is empty or has no length; give a map-style dataset of (input, label).")
-    first = _raw_input(dataset, 0)
+    first = _raw_input(dataset, 0, any_shape=raw)
+    if raw:
+        kind = as_tensor(first, 0).dtype.kind
+        return CalledInputs(dataset, first.shape, raw=np.dtype(np.float32 if kind == "f" else np.int64))
     if first.ndim == 1:
-        return CalledInputs(dataset, first.shape, 1.0)
+        return CalledInputs(dataset, first.shape)
     places = np.linspace(0, len(dataset) - 1, min(_LOOKED_AT, len(dataset))).astype(int)
     floats = first.dtype.kind == "f"
     highest = max(float(_raw_input(dataset, int(place)).max()) for place in places) if floats else 255.0
@@ -112,14 +132,17 @@ def _inputs(dataset: Any) -> CalledInputs:
     return CalledInputs(dataset, _pixels(first, scale, 0).shape, scale)
 
 
-def _raw_input(dataset: Any, place: int) -> NDArray[Any]:
+def _raw_input(dataset: Any, place: int, *, any_shape: bool = False) -> NDArray[Any]:
     item = dataset[place]
     if not isinstance(item, (tuple, list)) or len(item) < 2:
         raise PencilError(f"example {place} is a {type(item).__name__}; the dataset must give (input, label).")
     array = np.asarray(plain(item[0]))
+    if any_shape:
+        return array
     if array.dtype.kind not in "biuf" or array.ndim not in (1, 2, 3):
         raise PencilError(
-            f"the input of example {place} is {array.dtype} of shape {array.shape}; give a row or an image."
+            f"the input of example {place} is {array.dtype} of shape {array.shape}; give a row or an image, or"
+            " take it as it is (raw=True)."
         )
     return array
 

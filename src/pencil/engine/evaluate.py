@@ -64,11 +64,11 @@ class Evaluator:
             yield slice(start, start + len(outputs)), outputs
 
     def _outputs(self, model: nn.Module, start: int) -> Tensor:
-        inputs = self.prepare(self._raw(start)).to(self.precision.dtype)
+        inputs = self.precision.of(self.prepare(self._raw(start)))
         while True:
             try:
                 with self.precision.forward(self.device):
-                    return torch.cat([model(part).to(self.precision.dtype) for part in inputs.split(self.part)])
+                    return torch.cat([model(part).to(self.precision.dtype) for part in torch.split(inputs, self.part)])
             except torch.cuda.OutOfMemoryError:
                 if self.part == 1:
                     raise

@@ -145,7 +145,7 @@ class Step:
 
     def _learn_part(self, raw: Tensor, index_B: Tensor, rows: Rows) -> tuple[Tensor, Measured]:
         """Return what is predicted of the examples, by the teacher where there is one, and what the loss came to."""
-        inputs = self.prepare(raw, index_B, self.state.clock.epoch).to(self.precision.dtype)
+        inputs = self.precision.of(self.prepare(raw, index_B, self.state.clock.epoch))
         teacher_BC = self._teach(inputs)
         share_B = self._partner_share(index_B)
         if self.distortion:

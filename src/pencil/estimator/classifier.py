@@ -12,8 +12,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from pencil.backbones import Own
 from pencil.config import merge
 from pencil.data import from_arrays
+from pencil.data.as_given import as_tensors
 from pencil.data.tensors import plain
 from pencil.estimator.errors import InvalidInput, value_errors
 from pencil.estimator.inputs import Scale, readable
@@ -30,7 +32,10 @@ class PencilClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ----------
     method : name of a method, e.g. "pencil" or "cross_entropy".
     recipe : name of the settings to start from; "auto" suits any data and noise.
-    backbone : name of a network, "timm:NAME" or "file.py:factory"; None chooses by the shape of X.
+    backbone : name of a network, "timm:NAME" or "file.py:factory", a torch.nn.Module whose weights training starts
+        from, or a function (spec, num_classes) that makes one; None chooses by the shape of X.
+    raw : True where X holds neither rows nor images, but numbers [n, …] of any shape, such as tokens or series, which
+        the backbone gets as they are: whole numbers as integers.
     epochs : how long to train: a total that the method's phases share, one number for each phase, or None for the
         recipe's. With a total, labels take larger steps in fewer epochs, so that they can move as far.
     device : "auto" (a GPU for images where there is one, else the CPU), "cpu", "cuda", …
@@ -58,7 +63,8 @@ class PencilClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         method: str = "pencil",
         *,
         recipe: str = "auto",
-        backbone: str | None = None,
+        backbone: str | Own | None = None,
+        raw: bool = False,
         epochs: int | Sequence[int] | None = None,
         device: str = "auto",
         precision: str = "auto",
@@ -69,6 +75,7 @@ class PencilClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.method = method
         self.recipe = recipe
         self.backbone = backbone
+        self.raw = raw
         self.epochs = epochs
         self.device = device
         self.precision = precision
@@ -84,10 +91,10 @@ class PencilClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if len(encoder.classes_) < 2:
             raise InvalidInput(f"y has only 1 class ({encoder.classes_[0]}); training needs at least two.")
         self.classes_ = encoder.classes_
-        self._shape, self._scale = x.shape[1:], None if x.ndim == 2 else Scale.of(x)
+        self._shape, self._scale = x.shape[1:], None if x.ndim == 2 or self.raw else Scale.of(x)
         with value_errors():
             names = [str(name) for name in self.classes_]
-            dataset = from_arrays(readable(x, self._scale), encoder.transform(given), class_names=names)
+            dataset = from_arrays(self._inputs(x), encoder.transform(given), class_names=names, raw=self.raw)
             learned = train(dataset, self._asked(), self.epochs, self.verbose)
         self.model_, self._preparation = learned.model, learned.preparation
         self.label_distributions_, self.label_quality_ = learned.distributions, learned.quality
@@ -105,14 +112,16 @@ class PencilClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"X has examples of shape {x.shape[1:]}, but the classifier was fitted on {self._shape}."
             )
         with value_errors():
-            inputs = readable(x, self._scale)
-            return probabilities(self.model_, self._preparation, inputs, self._device())
+            return probabilities(self.model_, self._preparation, self._inputs(x), self._device())
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the most probable class of each example."""
         shares = self.predict_proba(X)
         classes: NDArray[Any] = self.classes_[np.argmax(shares, axis=1)]
         return classes
+
+    def _inputs(self, x: NDArray[Any]) -> NDArray[Any]:
+        return as_tensors(x) if self.raw else readable(x, self._scale)
 
     def _asked(self) -> dict[str, Any]:
         """Return the parameters as settings; all examples are trained on unless the user keeps some apart."""
@@ -127,7 +136,8 @@ class PencilClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _device(self) -> str:
         # A step on rows is too small to be worth a GPU; who has wide rows and many of them can ask for one.
-        return "cpu" if self.device == "auto" and self._scale is None else self.device
+        rows = self._scale is None and not self.raw
+        return "cpu" if self.device == "auto" and rows else self.device
 
     def _seed(self) -> int:
         random = check_random_state(self.random_state)

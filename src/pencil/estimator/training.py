@@ -24,6 +24,7 @@ from pencil.run.outcome import summarise
 from pencil.run.plan import Plan, plan
 from pencil.run.sittings import Sittings
 from pencil.run.total import plan_epochs, read_epochs
+from pencil.run.try_network import try_network
 from pencil.runtime import PRECISIONS, choose_device
 
 Document = Mapping[str, Any]
@@ -47,6 +48,7 @@ def train(dataset: Dataset, asked: Document, epochs: int | Sequence[int] | None,
     prepared = _plan(dataset, asked, epochs)
     with _undisturbed():
         machine = choose_machine(prepared.settings.hardware)
+        try_network(prepared, machine)
         engine, lines = build_engine(prepared, machine)
         progress = Lines(prepared.phases, verbose)
         for line in (*prepared.warnings, *lines):

@@ -86,6 +86,7 @@ def _made(labels: Labels, wanted: Any, datasets: Any) -> Any:
         source = read_dataset(labels.settings.data, source=wanted.source, root=wanted.root)
         located = Located(source, labels.ids)
         rows = np.stack([located.read(row) for row in range(len(located))]).astype(np.float32)
+        rows = rows.reshape(len(rows), -1)
         titles = source.facts.get("features")
         parts = {"features": rows} if titles is None else dict(zip(titles, rows.T, strict=True))
         for name, values in parts.items():

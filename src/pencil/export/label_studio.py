@@ -28,7 +28,7 @@ SHOWN = ("index", "id", "given_name", "quality", "decision", "split")
 
 def write(labels: Labels, out: Path, wanted: Any) -> int:
     """Write the interface and a task for every example."""
-    kind = "text" if labels.kind == "rows" else "image"
+    kind = "image" if labels.kind == "images" else "text"
     seen = _texts(labels, wanted) if kind == "text" else _addresses(labels, out, wanted)
     rows = labels.values(*SHOWN, "corrected_name", "confidence")
     final = labels.final["final_name"].to_pylist()

@@ -23,7 +23,7 @@ class Labels:
 
     settings: Settings
     kind: str
-    """"images" or "rows"."""
+    """"images", "rows" or "tensors"."""
     classes: tuple[str, ...]
     table: pa.Table
     """labels.parquet."""

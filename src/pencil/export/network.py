@@ -1,7 +1,8 @@
 """A run's network in a file of its own, for programs that know nothing of pencil; the labels stay behind.
 
-It takes raw inputs as the data has them (uint8 images [B, H, W, C] or float32 rows [B, d], any B), and gives logits
-and probabilities, both [B, C]. Class names and, of a table, the order of its features lie in the file.
+It takes raw inputs as the data has them (uint8 images [B, H, W, C], float32 rows [B, d], or tensors [B, …] of floats or
+int64, any B), and gives logits and probabilities, both [B, C]. Class names and, of a table, the order of its features
+lie in the file.
 """
 
 import json
@@ -13,6 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from pencil.backbones import Own
 from pencil.config import from_document, read_toml
 from pencil.data import Preparation
 from pencil.data.augment import Prepare
@@ -54,7 +56,7 @@ class Deployed(nn.Module):
         return logits, logits.softmax(-1)
 
 
-def export_network(run: str | Path, to: str, out: str | Path, *, backbone: str = "") -> float | None:
+def export_network(run: str | Path, to: str, out: str | Path, *, backbone: str | Own = "") -> float | None:
     """Write a run's network as one of `FORMS`.
 
     Returns the largest difference between its probabilities and those of the original network; None where the file
@@ -108,6 +110,10 @@ def _example(preparation: Preparation, count: int) -> Tensor:
     shape = (count, *preparation.raw_shape)
     if preparation.kind == "images":
         return torch.from_numpy(random.integers(0, 256, shape, dtype=np.uint8))
+    if preparation.kind == "tensors":
+        # Of whole numbers, a table that is looked up has the first two if any.
+        numbers = random.integers(0, 2, shape) if preparation.whole else random.normal(size=shape).astype(np.float32)
+        return torch.from_numpy(numbers)
     rows = random.normal(size=shape) * np.asarray(preparation.std) + np.asarray(preparation.mean)
     return torch.from_numpy(rows.astype(np.float32))
 

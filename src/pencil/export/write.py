@@ -28,7 +28,8 @@ class Wanted:
     def images(self, labels: Labels) -> Images:
         """Find the images of all examples."""
         if labels.kind != "images":
-            raise PencilError("this export is of images, the run's data is rows of a table; use --to csv or parquet.")
+            found = "rows of a table" if labels.kind == "rows" else labels.kind
+            raise PencilError(f"this export is of images, the run's data is {found}; use --to csv or parquet.")
         return open_images(labels.settings.data, labels.ids, source=self.source, root=self.root, copy=self.copy)
 
 

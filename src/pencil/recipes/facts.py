@@ -10,10 +10,10 @@ class Facts:
     num_examples: int
     num_classes: int
     kind: str
-    """images or rows."""
+    """images, rows or tensors."""
     phase_names: tuple[str, ...] = ("training",)
     """The method's phases, in order."""
     shape: tuple[int, ...] = ()
-    """Of one input as the network sees it: channels, height, width; or features."""
+    """Of one input as the network sees it: channels, height, width; features; or any."""
     accelerated: bool = True
     """Whether a GPU will compute."""

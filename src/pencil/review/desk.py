@@ -77,7 +77,7 @@ class Desk:
         """Describe one row, short enough for a card."""
         found = {name: self.index.table[name][rank].as_py() for name in _COLUMNS}
         row = int(self.index.rows[rank])
-        if self.kind == "rows":
+        if self.kind != "images":
             found["values"] = self.pictures.values(row, SHORT)
         described: dict[str, Any] = plain(found | {"row": row, "rank": rank, "state": self._state(rank)})
         return described
@@ -85,7 +85,7 @@ class Desk:
     def detail(self, row: int) -> dict[str, Any]:
         """Describe one row in full."""
         found = self.item(int(self.index.ranks[row]))
-        if self.kind == "rows":
+        if self.kind != "images":
             found["values"] = self.pictures.values(row)
         # Shown where it is there and sound; no decision depends on it.
         with suppress(PencilError, IndexError, ValueError, MemoryError):

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import nn
 
 from pencil import kernels
 from pencil.config import HardwareSettings
@@ -65,8 +66,16 @@ def build_engine(plan: Plan, machine: Machine, folder: Path | None = None) -> tu
     `folder` is where a table that does not fit into memory lives; without one it goes with the process.
     """
     dataset, hardware, device = plan.dataset, plan.settings.hardware, machine.device
+
+    def new_network() -> nn.Module:
+        network = plan.new_network()
+        # Each process made the one it was given by itself, maybe from random numbers of its own.
+        if machine.processes.count > 1 and isinstance(plan.own_network, nn.Module):
+            machine.processes.same(*network.to(device).state_dict().values())
+        return network
+
     torch.manual_seed(plan.network_seed)
-    model = plan.new_network().to(device=device, dtype=machine.precision.dtype)
+    model = new_network().to(device=device, dtype=machine.precision.dtype)
     if dataset.preparation.kind == "images" and device.type == "cuda":
         model = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     batch_size = min(plan.settings.optimizer.batch_size, len(dataset.train))
@@ -101,7 +110,7 @@ def build_engine(plan: Plan, machine: Machine, folder: Path | None = None) -> tu
         precision=machine.precision,
         batch_size=batch_size,
         seed=plan.settings.seed,
-        new_network=plan.new_network,
+        new_network=new_network,
         train_evaluator=evaluator(
             dataset.train.inputs, resident, feed.inputs if isinstance(feed, ResidentFeed) else None
         ),

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from pencil.backbones import name_of
 from pencil.config import from_document, merge, read_toml, to_document, write_toml
 from pencil.data.located import from_home
 from pencil.engine import Stopped
@@ -29,6 +30,7 @@ from pencil.run.session import Progress, Session, Silent
 from pencil.run.sittings import Sittings
 from pencil.run.start import Start, read_start
 from pencil.run.total import plan_epochs, read_epochs
+from pencil.run.try_network import try_network
 from pencil.runtime import is_leader
 
 Document = Mapping[str, Any]
@@ -50,6 +52,7 @@ def fit(
     settings: Document | None = None,
     epochs: int | Sequence[int] | None = None,
     budget: float | None = None,
+    raw: bool = False,
     resume: bool = False,
     start_from: str | Path | None = None,
     download: bool = False,
@@ -60,16 +63,18 @@ def fit(
     """Train on noisy labels and return the network and the corrected labels.
 
     `source` is a path or a source's name, an array (with `labels`), a torch dataset of (x, y) or a
-    `pencil.data.Dataset`. `settings` is a nested dictionary in the shape of config.toml; method, recipe, backbone,
-    seed, noise, device and precision can be given by name. With `resume` the run in `out` goes on. `start_from` is a
-    finished run: the new one begins with its settings, weights and learned labels, and what people decided in review
-    is locked. Without `out` the run folder is gone with the result, or when Python ends. `epochs` are one number for
-    each phase, or a total that phases share in proportion to their usual lengths; `budget` is the time training may
+    `pencil.data.Dataset`. With `raw`, inputs are neither rows nor images, but numbers of any shape that the network
+    gets as they are. `backbone` is the name of a network, a torch.nn.Module, whose weights training starts from, or a
+    function (spec, num_classes) that makes one. `settings` is a nested dictionary in the shape of config.toml; method,
+    recipe, seed, noise, device and precision can be given by name. With `resume` the run in `out` goes on. `start_from`
+    is a finished run: the new one begins with its settings, weights and learned labels, and what people decided in
+    review is locked. Without `out` the run folder is gone with the result, or when Python ends. `epochs` are one number
+    for each phase, or a total that phases share in proportion to their usual lengths; `budget` is the time training may
     take, in seconds, shared in the same way.
     """
     if labels is not None:
         source = (source, labels)
-    asked = merge(settings or {}, _named(named))
+    asked = merge(settings or {}, _named(named), {"data": {"options": {"raw": True}}} if raw else {})
     epochs = read_epochs(epochs)
     progress = progress or Silent()
     if budget is not None and (resume or epochs is not None):
@@ -91,7 +96,7 @@ def fit(
         lengths = lengths_for(prepared, machine, budget)
         progress.note(f"epochs of the phases in {budget:g} seconds: {', '.join(map(str, lengths))}.")
         prepared = planned(asked, epochs=lengths)
-    prepared.new_network()  # A network that cannot be made must fail before anything is written.
+    try_network(prepared, machine)  # One that cannot be made or does not fit must fail before anything is written.
     start = None if parent is None else read_start(parent, prepared)
     if not machine.processes.leads:
         return _train(prepared, machine, RunFolder(path), Silent(), kept, start)
@@ -139,12 +144,17 @@ def _resume(
     refuse_unnamed_code(saved, asked, folder)
     if epochs is not None:
         asked = merge(asked, {"phases": phase_lengths(str(saved["method"]), epochs)})
+    own_network = asked.get("backbone")
+    if own_network is not None:
+        asked = {**asked, "backbone": name_of(own_network)}
     refuse_other_settings(saved, asked, folder)
     hardware = merge(saved.get("hardware", {}), asked.get("hardware", {}))
     given = None if source is None or isinstance(source, (str, Path)) else source
     own = from_home(from_document(saved).data, folder.homes())
     settings = merge(
-        saved, {"hardware": hardware, "data": {"source": own.source, "root": own.root, "labels": own.labels}}
+        saved,
+        {"hardware": hardware, "data": {"source": own.source, "root": own.root, "labels": own.labels}},
+        {} if own_network is None else {"backbone": own_network},
     )
     prepared = plan(given, settings, download=download, cache_dir=cache_dir, complete=True)
     refuse_other_data(prepared, folder)
@@ -216,5 +226,5 @@ def _train(
 def _finished(prepared: Plan, folder: RunFolder) -> Result:
     from pencil.run.predict import load_network
 
-    network = load_network(folder, prepared.settings, backbone=prepared.settings.backbone)
+    network = load_network(folder, prepared.settings, backbone=prepared.network)
     return Result(network, folder.path, terms=prepared.dataset.terms)

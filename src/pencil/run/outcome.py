@@ -42,7 +42,7 @@ def write_description(plan: Plan, folder: RunFolder) -> None:
     """Write what prediction and review need to know of the data."""
     dataset = plan.dataset
     documents.write_classes(folder.classes, dataset.class_names)
-    columns = {name: dataset.facts[name] for name in OF_TABLES if name in dataset.facts}
+    columns = {name: value for name, value in dataset.facts.items() if name in OF_TABLES}
     documents.write_json(folder.preprocessing, asdict(dataset.preparation) | columns)
     documents.write_split(
         folder.split,

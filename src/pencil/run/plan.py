@@ -44,11 +44,18 @@ class Plan:
     method: Method
     phases: tuple[Phase, ...]
     warnings: tuple[str, ...] = ()
+    own_network: backbones.Own | None = None
+    """What was given in Python; None where the settings name the network."""
+
+    @property
+    def network(self) -> str | backbones.Own:
+        """What the run's network is made of."""
+        return self.settings.backbone if self.own_network is None else self.own_network
 
     def new_network(self) -> nn.Module:
         """Make the run's network, newly initialised from torch's current random numbers."""
-        s = self.settings
-        return backbones.create(s.backbone, self.dataset.preparation.spec, self.dataset.num_classes, s.backbone_options)
+        spec, options = self.dataset.preparation.spec, self.settings.backbone_options
+        return backbones.create(self.network, spec, self.dataset.num_classes, options)
 
     @property
     def epochs(self) -> int:
@@ -77,6 +84,7 @@ def plan(
 
     Settings that are `complete` have their recipe in them: a later version's may say more, which is not for them.
     """
+    asked, own_network = _by_name(asked)
     _check(asked)
     asked = _with_source(source, asked)
     early = _check(asked)
@@ -90,9 +98,22 @@ def plan(
     settings, warning = _with_backbone(from_document(one_spelling(document, asked)), dataset)
     method = methods.create(method_name, settings.options, dataset.num_classes)
     method.inform(_known(dataset))
-    _check_teaching(settings, method)
+    _check_teaching(settings, method, dataset)
     warnings = tuple(line for line in (dataset.facts.get("left_out"), _unlabelled(dataset), warning) if line)
-    return Plan(settings, dataset, method, method.phases(settings.phases), warnings)
+    return Plan(settings, dataset, method, method.phases(settings.phases), warnings, own_network)
+
+
+def _by_name(asked: Document) -> tuple[Document, backbones.Own | None]:
+    """Return what is asked for with the network's name, and the network where it is given in Python."""
+    own = asked.get("backbone")
+    if isinstance(own, (str, NoneType)):
+        return asked, None
+    if not callable(own):
+        raise PencilError(
+            f"backbone is a {type(own).__name__}; give a network's name, a torch.nn.Module, or a function"
+            " (spec, num_classes) that makes one."
+        )
+    return {**asked, "backbone": backbones.name_of(own)}, own
 
 
 def _recipe(asked: Settings, method: str, dataset: Dataset) -> Document:
@@ -107,12 +128,14 @@ def _unlabelled(dataset: Dataset) -> str:
     return f"{missing:,} of {count:,} training labels are missing (empty, or -1 in arrays)." if missing else ""
 
 
-def _check_teaching(settings: Settings, method: Method) -> None:
+def _check_teaching(settings: Settings, method: Method, dataset: Dataset) -> None:
     teaching = settings.teaching
     if teaching.mixup and not teaching.average_epochs:
         raise PencilError("teaching.mixup needs averaged weights; give teaching.average_epochs.")
     if teaching.mixup and not method.mixes:
         raise PencilError(f"{settings.method} does not train on mixed examples; use --set teaching.mixup=0.")
+    if teaching.mixup and dataset.preparation.whole:
+        raise PencilError("whole numbers that are taken as they are cannot be mixed; use --set teaching.mixup=0.")
 
 
 def _known(dataset: Dataset) -> methods.Known:
@@ -128,11 +151,6 @@ def _known(dataset: Dataset) -> methods.Known:
 
 def _check(asked: Document) -> Settings:
     """Refuse wrong names and types before any data is read; what is missing, a recipe may still give."""
-    if not isinstance(backbone := asked.get("backbone"), (str, NoneType)):
-        raise PencilError(
-            f"backbone is a {type(backbone).__name__}; for a network of your own write a function (spec, num_classes)"
-            ' that makes it into a file, and give backbone="FILE.py:FUNCTION".'
-        )
     document: dict[str, Any] = {"method": DEFAULT_METHOD, **{k: v for k, v in asked.items() if v not in ("", None)}}
     phases = document.get("phases")
     if isinstance(phases, Mapping):
@@ -151,13 +169,15 @@ def _with_source(source: Any, asked: Document) -> Document:
 def _dataset(source: Any, settings: DataSettings, seed: int, *, download: bool, cache_dir: Path | None) -> Dataset:
     if source is None or isinstance(source, (str, Path)):
         return data.load(settings, seed=seed, download=download, cache_dir=cache_dir)
+    request = data.Request(options=dict(settings.options), cache_dir=cache_dir or default_cache_dir())
     if data.is_hugging_face(source):
-        options = data.Request(options=dict(settings.options), cache_dir=cache_dir or default_cache_dir())
-        source = data.from_hugging_face(source, options)
+        source = data.from_hugging_face(source, request)
     elif isinstance(source, tuple) and len(source) == 2:
-        source = data.from_arrays(*source)
+        request.check_options("arrays", ("raw",))
+        source = data.from_arrays(*source, raw=request.flag("raw"))
     elif isinstance(source, TorchDataset):
-        source = data.from_torch(source)
+        request.check_options("torch", ("raw",))
+        source = data.from_torch(source, raw=request.flag("raw"))
     if not isinstance(source, Dataset):
         raise PencilError(
             f"cannot train on a {type(source).__name__}; give a path, (x, y) arrays, a torch dataset of (x, y), a "

@@ -16,7 +16,7 @@ from torch import nn
 
 from pencil import backbones, data, plugins
 from pencil.config import DataSettings, Settings, build_record, from_document, read_toml
-from pencil.data import Dataset, Examples
+from pencil.data import Dataset, Examples, Preparation
 from pencil.data.augment import Prepare
 from pencil.engine import predict
 from pencil.errors import PencilError, did_you_mean
@@ -55,17 +55,20 @@ class Predictions:
         return 100 * float((self.probabilities.argmax(axis=1) == self.given)[known].mean())
 
 
-def load_network(folder: RunFolder, settings: Settings, *, backbone: str = "") -> nn.Module:
+def load_network(folder: RunFolder, settings: Settings, *, backbone: str | backbones.Own = "") -> nn.Module:
     """Make a run's network and give it the run's weights; code that a run names must be named again by the user."""
     name = settings.backbone
     if ".py:" in name and backbone != name:
         raise PencilError(
             f"this run's network is code of its own; if you trust it, give it again: --backbone {quote(name)}"
         )
+    if backbones.is_given(name) and (isinstance(backbone, str) or backbones.name_of(backbone) != name):
+        raise PencilError(f"this run's network, {name}, was given in Python; give it there again, by backbone.")
     _warn_of_other_code(folder, name)
     preparation = read_preparation(folder)
     classes = read_classes(folder.classes)
-    model = backbones.create(name, preparation.spec, len(classes), _without_weights(settings.backbone_options))
+    wanted = backbone if backbones.is_given(name) else name
+    model = backbones.create(wanted, preparation.spec, len(classes), _without_weights(settings.backbone_options))
     weights = {k: torch.from_numpy(np.array(v)) for k, v in read_arrays(folder.model).items()}
     try:
         model.load_state_dict(weights)
@@ -93,7 +96,7 @@ def predict_run(
     data_settings: Mapping[str, Any] | None = None,
     split: str = "",
     device: str = "auto",
-    backbone: str = "",
+    backbone: str | backbones.Own = "",
 ) -> Predictions:
     """Predict the examples of a source with a finished run: of one split, else of its test set or all it has."""
     folder = RunFolder.open(run)
@@ -114,9 +117,14 @@ def predict_run(
     notes = notes_on_texts(dataset, examples, features)
     if features:
         examples, dataset = _aligned(examples, dataset, features)
+    if dataset.preparation.kind != preparation.kind or dataset.preparation.whole != preparation.whole:
+        raise PencilError(
+            f"{_called(source)} has {_kind(dataset.preparation)}, the run was trained on {_kind(preparation)}; give"
+            " data of the same kind."
+        )
     if dataset.preparation.raw_shape != preparation.raw_shape:
         raise PencilError(
-            f"{source} has examples of shape {dataset.preparation.raw_shape}, the run was trained on "
+            f"{_called(source)} has examples of shape {dataset.preparation.raw_shape}, the run was trained on "
             f"{preparation.raw_shape}; give data of the same kind."
         )
     where = choose_device(device)
@@ -127,6 +135,14 @@ def predict_run(
     names = (*dataset.class_names, "")
     given_names = tuple(names[g] for g in examples.given)
     return Predictions(examples.ids, classes, probabilities.numpy(), given, given_names, notes)
+
+
+def _called(source: Any) -> str:
+    return source.name if isinstance(source, Dataset) else str(source)
+
+
+def _kind(preparation: Preparation) -> str:
+    return f"{preparation.kind} of whole numbers" if preparation.whole else preparation.kind
 
 
 def _data_settings(source: str, settings: Settings, asked: Mapping[str, Any]) -> DataSettings:

@@ -30,11 +30,13 @@ def read_preparation(folder: RunFolder) -> Preparation:
 
 def _wrong(found: Preparation) -> str:
     """Name a field whose value no run writes; nothing where all are sound."""
-    sides = {"images": 3, "rows": 1}.get(found.kind) if isinstance(found.kind, str) else None
-    if sides is None:
+    if found.kind not in ("images", "rows", "tensors"):
         return "kind"
+    sides = {"images": 3, "rows": 1}.get(found.kind)
     shape = found.raw_shape
-    if not _all(int, shape) or len(shape) != sides or min(shape) < 1 or math.prod(shape) > MOST_VALUES:
+    if not _all(int, shape) or not shape or len(shape) != (sides or len(shape)):
+        return "raw_shape"
+    if min(shape) < 1 or math.prod(shape) > MOST_VALUES:
         return "raw_shape"
     for name in ("mean", "std"):
         values = getattr(found, name)
@@ -43,7 +45,7 @@ def _wrong(found: Preparation) -> str:
     for name in ("crop", "pad"):
         if type(getattr(found, name)) is not int or not 0 <= getattr(found, name) <= 4 * max(shape):
             return name
-    return "" if isinstance(found.flip, bool) else "flip"
+    return next((name for name in ("flip", "whole") if not isinstance(getattr(found, name), bool)), "")
 
 
 def _all(kind: Any, values: Any) -> bool:

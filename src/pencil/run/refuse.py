@@ -4,6 +4,7 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
+from pencil.backbones import is_given
 from pencil.config import from_document
 from pencil.errors import PencilError
 from pencil.results.documents import read_object
@@ -18,6 +19,8 @@ def refuse_unnamed_code(saved: Document, asked: Document, folder: RunFolder) -> 
     places = {"method": "--method", "backbone": "--backbone", "source": "the source", "noise": "--noise"}
     for key, option in places.items():
         before, now = (layer.get(key) or layer.get("data", {}).get(key) for layer in (saved, asked))
+        if key == "backbone" and is_given(str(before)) and not now:
+            raise PencilError(f"the network of the run in {folder.path} was given in Python; give it again.")
         if ".py:" in str(before) and now != before:
             raise PencilError(
                 f"the run in {folder.path} uses code of its own; if you trust it, name it again:"

@@ -20,6 +20,10 @@ class Precision:
     dtype: torch.dtype
     forward_dtype: torch.dtype | None = None
 
+    def of(self, inputs: torch.Tensor) -> torch.Tensor:
+        """Return inputs as the network's parameters are; whole numbers stay as they are."""
+        return inputs.to(self.dtype) if inputs.is_floating_point() else inputs
+
     @contextlib.contextmanager
     def forward(self, device: torch.device) -> Iterator[None]:
         """Run the network's forward pass in this precision."""

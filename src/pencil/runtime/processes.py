@@ -27,6 +27,9 @@ class Processes:
     def sum(self, *tensors: Tensor) -> None:
         """Add up tensors over all processes, in place."""
 
+    def same(self, *tensors: Tensor) -> None:
+        """Give all processes the leading one's tensors, in place."""
+
     def any(self, flag: bool) -> bool:
         """Say whether the flag is set in any process."""
         return flag
@@ -56,6 +59,12 @@ class Launched(Processes):
             self._reduce(flat, torch.distributed.ReduceOp.SUM)
             for tensor, part in zip(group, torch.split(flat, [tensor.numel() for tensor in group]), strict=True):
                 tensor.copy_(part.view_as(tensor))
+
+    def same(self, *tensors: Tensor) -> None:
+        if not self.leads:
+            for tensor in tensors:
+                tensor.zero_()
+        self.sum(*tensors)
 
     def any(self, flag: bool) -> bool:
         word = torch.tensor([int(flag)], device=self.device)

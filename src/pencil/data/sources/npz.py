@@ -16,13 +16,14 @@ _OPTIONAL = ("clean", "trusted", "ids", "class_names")
 
 def read(request: Request) -> Dataset:
     """Read a file that numpy.savez wrote; objects in it are refused, as they could run code."""
-    request.check_options("npz", ())
+    request.check_options("npz", ("raw",))
+    raw = request.flag("raw")
     path = request.existing("npz")
     arrays = read_npz(path)
     try:
         if not request.labels_needed:
             arrays = _with_labels(arrays)
-        return from_arrays(_wanted(arrays, "x"), _wanted(arrays, "y"), name=path.stem, **_optional(arrays))
+        return from_arrays(_wanted(arrays, "x"), _wanted(arrays, "y"), raw=raw, name=path.stem, **_optional(arrays))
     except PencilError as error:
         raise PencilError(f"{path}: {error}") from error
 

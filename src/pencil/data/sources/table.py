@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from pencil.data import image_files, labels, tables, text_columns, trained_features
 from pencil.data.arrays import describe_inputs
-from pencil.data.dataset import UNLABELLED, ArrayInputs, Dataset, Examples, Inputs, Preparation
+from pencil.data.dataset import UNLABELLED, ArrayInputs, Dataset, Examples, Inputs, Known, Preparation
 from pencil.data.identity import content_ids, given_ids
 from pencil.data.request import Request
 from pencil.errors import PencilError
@@ -169,7 +169,7 @@ def _whole_numbers(values: NDArray[np.float64], columns: Sequence[str]) -> NDArr
 
 def _inputs(
     table: Any, path: Path, label: str, request: Request
-) -> tuple[Inputs, NDArray[np.str_], Preparation, str, dict[str, Any]]:
+) -> tuple[Inputs, NDArray[np.str_], Preparation, str, Known]:
     """Return images where a column names them, else rows of features."""
     image, keys = _image_column(table, request), _usual(table, request, "id")
     if image:
@@ -184,7 +184,7 @@ def _inputs(
     return ArrayInputs(rows), ids, preparation, backbone, facts
 
 
-def _features(table: Any, path: Path, used: set[str], request: Request) -> tuple[NDArray[np.float32], dict[str, Any]]:
+def _features(table: Any, path: Path, used: set[str], request: Request) -> tuple[NDArray[np.float32], Known]:
     """Return the features a run has, else those that are named, else all columns of no other use; and their names."""
     if request.trained_features:
         titles = list(request.trained_features)

@@ -102,7 +102,7 @@ async function fill(item) {
     });
     section.querySelector(".top").replaceChildren(el("h3", {}, "What the run believes"), el("ol", {}, ...bars));
   }
-  if (page.kind === "rows") {
+  if (page.kind !== "images") {
     const rows = full.values.map(([name, value]) => el("tr", {}, el("th", { scope: "row" }, name), el("td", {}, value)));
     section.querySelector(".values").replaceChildren(el("tbody", {}, ...rows));
   }

@@ -1,0 +1,230 @@
+"""A network that is given in Python, and inputs that are neither rows nor images."""
+
+import copy
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.utils.data import TensorDataset
+
+import pencil
+from pencil import PencilError
+from pencil.config import read_toml
+from pencil.data import from_arrays
+from pencil.export.network import export_network
+from pencil.review.desk import open_desk
+from pencil.run.fit import Interrupted
+from pencil.run.predict import predict_run
+
+from ..warm import WarmProcess, warm_pair
+from .test_fit import Stopping
+
+CPU = {"hardware": {"device": "cpu", "threads": 1}, "optimizer": {"batch_size": 64}}
+LENGTH, WORDS = 12, 40
+
+
+class Reader(nn.Module):
+    """Looks words up and averages them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words = nn.Embedding(WORDS, 16)
+        self.last = nn.Linear(16, 3)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        assert tokens.dtype == torch.int64
+        said: Tensor = self.last(self.words(tokens).mean(1))
+        return said
+
+
+def sentences(count: int = 300) -> tuple[Any, Any, Any]:
+    """Return tokens, true classes and labels of which a quarter is drawn anew; each class has a word of its own."""
+    rng = np.random.default_rng(0)
+    true = rng.integers(0, 3, count)
+    tokens = rng.integers(3, WORDS, (count, LENGTH))
+    for _ in range(3):
+        tokens[np.arange(count), rng.integers(0, LENGTH, count)] = true
+    return tokens, true, np.where(rng.random(count) < 0.25, rng.integers(0, 3, count), true)
+
+
+def reader() -> Reader:
+    torch.manual_seed(0)
+    return Reader()
+
+
+def test_words_are_corrected_by_a_network_of_ones_own(tmp_path: Path) -> None:
+    tokens, true, noisy = sentences(600)
+    network = reader()
+    before = copy.deepcopy(network.state_dict())
+    result = pencil.fit(tokens, noisy, raw=True, backbone=network, out=tmp_path / "run", settings=CPU, epochs=60)
+    assert (result.corrected_labels == true).mean() > 0.97 > 0.9 > (noisy == true).mean()
+    assert all(torch.equal(value, before[name]) for name, value in network.state_dict().items()), "it is left alone"
+    assert isinstance(result.model, Reader)
+    saved = read_toml(tmp_path / "run" / "config.toml")
+    assert saved["backbone"] == "<Reader>" and saved["data"]["options"] == {"raw": True}
+
+
+def test_training_starts_from_the_weights_that_are_given(quick: dict[str, Any]) -> None:
+    x, y = np.random.default_rng(0).normal(size=(200, 4)).astype(np.float32), np.arange(200) % 2
+    still = {**CPU, "optimizer": {"batch_size": 64, "weight_decay": 0.0}, "phases": {"training": {"lr": "0"}}}
+    network = nn.Linear(4, 2)
+    result = pencil.fit(x, y, backbone=network, method="cross_entropy", settings=still, epochs=1)
+    assert torch.equal(result.model.weight, network.weight)  # type: ignore[arg-type]
+
+
+def test_a_function_makes_the_network(tmp_path: Path) -> None:
+    x = np.random.default_rng(0).normal(size=(200, 5, 4)).astype(np.float32)
+    seen = []
+
+    def make(spec: Any, num_classes: int, *, hidden: int = 8) -> nn.Module:
+        seen.append(spec)
+        layers = nn.Linear(math.prod(spec.shape), hidden), nn.ReLU(), nn.Linear(hidden, num_classes)
+        return nn.Sequential(nn.Flatten(), *layers)
+
+    how = {"settings": {**CPU, "backbone_options": {"hidden": 3}}, "epochs": (1, 1, 1)}
+    result = pencil.fit(x, np.arange(200) % 2, raw=True, backbone=make, out=tmp_path / "run", **how)
+    assert seen[0].kind == "tensors" and seen[0].shape == (5, 4)
+    assert result.model[1].out_features == 3  # type: ignore[index]
+    with pytest.raises(PencilError, match='<make> has no option "width"'):
+        pencil.fit(x, np.arange(200) % 2, raw=True, backbone=make, settings={"backbone_options": {"width": 3}})
+
+
+def test_a_stopped_run_goes_on_to_the_same_bits(tmp_path: Path) -> None:
+    tokens, _, noisy = sentences()
+    dataset = TensorDataset(torch.from_numpy(tokens), torch.from_numpy(noisy))
+    how: dict[str, Any] = {"raw": True, "backbone": reader()}
+    whole = pencil.fit(dataset, out=tmp_path / "whole", settings=CPU, epochs=(2, 2, 2), **how)
+    steps = math.ceil(len(tokens) * 0.9 / 64)
+    with pytest.raises(Interrupted):
+        pencil.fit(dataset, out=tmp_path / "run", settings=CPU, epochs=(2, 2, 2), progress=Stopping(3 * steps), **how)
+    with pytest.raises(PencilError, match=r"network of the run in .* was given in Python; give it again"):
+        pencil.fit(dataset, out=tmp_path / "run", resume=True, raw=True)
+    with pytest.raises(PencilError, match=r"started with other settings \(backbone\)"):
+        pencil.fit(dataset, out=tmp_path / "run", resume=True, raw=True, backbone=nn.Linear(LENGTH, 3))
+    for _ in range(2):  # To its end, and once more when it is finished.
+        resumed = pencil.fit(dataset, out=tmp_path / "run", resume=True, backbone=reader())
+        for name, value in whole.model.state_dict().items():
+            assert torch.equal(resumed.model.state_dict()[name], value), name
+        np.testing.assert_array_equal(resumed.label_distributions, whole.label_distributions)
+
+
+@pytest.fixture(scope="module")
+def read_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished run on tokens in a file."""
+    place = tmp_path_factory.mktemp("tokens")
+    tokens, _, noisy = sentences()
+    np.savez(place / "tokens.npz", x=tokens, y=noisy)
+    pencil.fit(place / "tokens.npz", raw=True, backbone=reader(), out=place / "run", settings=CPU, epochs=(2, 2, 2))
+    return place / "run"
+
+
+def test_new_examples_are_predicted(read_once: Path) -> None:
+    tokens, _, noisy = sentences(20)
+    found = predict_run(read_once, from_arrays(tokens, noisy, raw=True), backbone=reader(), device="cpu")
+    assert found.probabilities.shape == (20, 3)
+    again = predict_run(read_once, read_once.parent / "tokens.npz", backbone=reader(), device="cpu")
+    assert len(again.ids) == 300
+    floats = from_arrays(tokens.astype(np.float32), noisy, raw=True)
+    rows = from_arrays(tokens, noisy)
+    for other, words in ((floats, "has tensors, the run"), (rows, "has rows, the run")):
+        with pytest.raises(PencilError, match=f"arrays {words} was trained on tensors of whole numbers"):
+            predict_run(read_once, other, backbone=reader())
+    for missing in ("", nn.Linear(LENGTH, 3)):
+        with pytest.raises(PencilError, match=r"network, <Reader>, was given in Python; give it there again"):
+            predict_run(read_once, floats, backbone=missing)
+
+
+def test_a_run_starts_from_it(read_once: Path, tmp_path: Path) -> None:
+    source = read_once.parent / "tokens.npz"
+    with pytest.raises(PencilError, match=r"was given in Python; give it again"):
+        pencil.fit(source, start_from=read_once, out=tmp_path / "next")
+    result = pencil.fit(source, start_from=read_once, out=tmp_path / "next", backbone=reader(), epochs=(0, 1, 1))
+    assert len(result.history) == 2
+
+
+def test_people_see_its_numbers(read_once: Path) -> None:
+    desk = open_desk(read_once)
+    tokens, _, _ = sentences()
+    row = desk.index.table["id"].to_pylist().index(from_arrays(tokens, np.arange(300) % 3, raw=True).train.ids[7])
+    shown = desk.item(row)["values"]
+    assert shown[:2] == [["1", str(tokens[7, 0])], ["2", str(tokens[7, 1])]]
+
+
+def test_its_network_is_exported(read_once: Path, tmp_path: Path) -> None:
+    tokens, _, noisy = sentences(9)
+    assert export_network(read_once, "torch_export", tmp_path / "network.pt2", backbone=reader()) is not None
+    with torch.no_grad():
+        found = torch.export.load(tmp_path / "network.pt2").module()(torch.from_numpy(tokens))[1]
+    wanted = predict_run(read_once, from_arrays(tokens, noisy, raw=True), backbone=reader(), device="cpu")
+    np.testing.assert_allclose(found.numpy(), wanted.probabilities, atol=1e-5)
+
+
+def broken(spec: Any, num_classes: int) -> nn.Module:
+    raise KeyError("width")
+
+
+@pytest.mark.parametrize(
+    ("backbone", "words"),
+    [
+        (3, "backbone is a int; give a network's name, a torch.nn.Module, or a function"),
+        (None, "no network is usual for inputs that are taken as they are; give one by backbone"),
+        ("mlp", "the network mlp cannot take inputs of shape .2, 12., numbers as they are: RuntimeError"),
+        ("small_cnn", "small_cnn takes images, but these examples are tensors of 12 numbers; give a network of your"),
+        (Reader, r"<Reader> cannot be called with \(spec, num_classes\): TypeError"),
+        (nn.Linear, r"<Linear> cannot be called with \(spec, num_classes\): TypeError"),
+        (broken, r"<broken> cannot be called with \(spec, num_classes\): KeyError: 'width'"),
+        (lambda spec, num_classes: None, "<lambda> returned a NoneType, not a torch.nn.Module"),
+        (
+            nn.Embedding(WORDS, 3),
+            r"<Embedding> turns inputs of shape \[2, 12\] into \[2, 12, 3\]; it must give \[2, 3\]",
+        ),
+        (nn.LSTM(LENGTH, 3), "<LSTM> cannot take inputs of shape"),
+    ],
+)
+def test_what_does_not_fit_is_refused_before_anything_is_written(backbone: Any, words: str, tmp_path: Path) -> None:
+    tokens, _, noisy = sentences(60)
+    with pytest.raises(PencilError, match=words):
+        pencil.fit(tokens, noisy, raw=True, backbone=backbone, out=tmp_path / "run", settings=CPU)
+    assert not (tmp_path / "run").exists()
+
+
+class TwoOutputs(nn.Linear):
+    """Gives more than logits while it trains, as networks with auxiliary heads do."""
+
+    def forward(self, input: Tensor) -> Any:
+        logits = super().forward(input)
+        return (logits, logits) if self.training else logits
+
+
+def test_rows_for_a_network_that_looks_words_up_name_the_remedy() -> None:
+    tokens, _, noisy = sentences(60)
+    with pytest.raises(PencilError, match=r"rows with standardised numbers \(raw=True gives numbers as they are\)"):
+        pencil.fit(tokens, noisy, backbone=reader(), settings=CPU)
+    with pytest.raises(PencilError, match=r"<TwoOutputs> gives a tuple; let it return the logits alone"):
+        pencil.fit(tokens, noisy, backbone=TwoOutputs(LENGTH, 3), settings=CPU)
+    mixed = {**CPU, "teaching": {"mixup": 0.5, "average_epochs": 2.0}}
+    with pytest.raises(PencilError, match="whole numbers that are taken as they are cannot be mixed"):
+        pencil.fit(tokens, noisy, raw=True, backbone=reader(), settings=mixed)
+
+
+@pytest.mark.parametrize("precision", ["32-true", "64-true", "bf16-mixed"])
+def test_series_train_in_any_precision(precision: str) -> None:
+    series = np.random.default_rng(0).normal(size=(150, 7, 2))
+    make: Callable[..., nn.Module] = lambda spec, classes: nn.Sequential(nn.Flatten(), nn.Linear(14, classes))  # noqa: E731
+    result = pencil.fit(
+        series, np.arange(150) % 3, raw=True, backbone=make, precision=precision, settings=CPU, epochs=(1, 1, 1)
+    )
+    assert np.isfinite(result.label_distributions).all()
+
+
+@pytest.mark.slow
+def test_processes_start_from_one_network(tmp_path: Path, warm_file: Callable[..., WarmProcess]) -> None:
+    warm_pair(warm_file, Path(__file__).parent / "own_network_script.py", tmp_path)
+    (given, one), (other, two) = (torch.load(tmp_path / f"{rank}.pt") for rank in range(2))
+    assert not torch.equal(given["0.weight"], other["0.weight"]), "each was given another"
+    assert all(torch.equal(value, two[name]) for name, value in one.items())
