@@ -83,6 +83,21 @@ def test_words_of_all_splits_are_features(tmp_path: Path) -> None:
     assert found.test is not None and found.test.inputs.read(np.array([0])).tolist() == [[0, 1, 0]]
 
 
+def test_texts_of_their_own_are_left_out_and_said(tmp_path: Path) -> None:
+    texts, size = [f"note {number}" for number in range(30)], [float(number) for number in range(30)]
+    columns = {"note": texts, "label": [number % 2 for number in range(30)]}
+    found = from_hugging_face(datasets.Dataset.from_dict({**columns, "size": size}), request(tmp_path))
+    assert found.facts["features"] == ["size"]
+    assert '"note" has another text in nearly every row' in found.facts["left_out"]
+    with pytest.raises(PencilError, match='"note" of hugging_face has another text in nearly every row, and there is'):
+        from_hugging_face(datasets.Dataset.from_dict(columns), request(tmp_path))
+    with pytest.raises(PencilError, match="there are no columns of features"):
+        from_hugging_face(datasets.Dataset.from_dict({"label": [0, 1]}), request(tmp_path))
+    broken = {"price": ["1", "2", "n.a.", "4"], "label": [0, 1, 0, 1]}
+    with pytest.raises(PencilError, match=r'"price" of hugging_face holds numbers, but "n\.a\." in row 3 is none'):
+        from_hugging_face(datasets.Dataset.from_dict(broken), request(tmp_path))
+
+
 @pytest.mark.parametrize("saved", ["disk", "parquet"])
 def test_a_folder_is_read_by_name(load_data: Any, tmp_path: Path, saved: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "hf-cache")

@@ -159,6 +159,31 @@ def test_images_get_a_convolutional_network(layout: str) -> None:
     np.testing.assert_allclose(model.predict_proba(dark), model.predict_proba(np.concatenate([dark, x]))[:1], atol=1e-5)
 
 
+class Reader(torch.nn.Module):
+    """Looks numbers up, and adds what it finds."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words = torch.nn.Embedding(9, 2)
+
+    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+        found: torch.Tensor = self.words(tokens).sum(1)
+        return found
+
+
+@pytest.mark.parametrize("backbone", [Reader(), lambda spec, num_classes: Reader()], ids=["network", "function"])
+def test_tokens_go_to_a_network_as_they_are(backbone: Any) -> None:
+    random = np.random.default_rng(0)
+    truth = np.arange(200) % 2
+    tokens = np.stack([truth, *random.integers(2, 9, (3, 200))], axis=1)
+    given = np.where(random.random(200) < 0.2, 1 - truth, truth)
+    model = clone(quick(backbone=backbone, raw=True, settings=None, epochs=40)).fit(tokens, given)
+    assert (model.corrected_labels_ == truth).mean() > 0.95 > (given == truth).mean()
+    assert (model.predict(tokens) == truth).mean() > 0.95
+    with pytest.raises(ValueError, match="rows with standardised numbers"):
+        quick(backbone=backbone, settings=None).fit(tokens, given)
+
+
 @pytest.mark.parametrize(
     ("given", "asked", "message"),
     [("bytes", "unit", "same scale"), ("unit", "bytes", "same scale"), ("bytes", "wide", "examples of shape")],

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pencil.data import image_files, labels, tables
+from pencil.data import image_files, labels, tables, text_columns
 from pencil.data.arrays import as_inputs, describe_inputs
 from pencil.data.dataset import UNLABELLED, ArrayInputs, Dataset, Examples, Inputs, Known, Preparation, select
 from pencil.data.encoded import EncodedImages
@@ -132,9 +132,11 @@ def _inputs(
         return ArrayInputs(pixels), *describe_inputs(pixels)
     used = {label, request.text("id"), request.text("clean")}
     columns = list(request.texts("features")) or [column for column in kinds if column not in used]
-    if not columns:
-        raise PencilError("there are no columns of features; name an image column or features.")
-    rows, facts = tables.features(_joined(parts, columns).with_format("arrow")[:], columns)
+    table = _joined(parts, columns).with_format("arrow")[:]
+    columns, left_out = text_columns.learnable(table, columns, name, chosen=bool(request.texts("features")))
+    rows, facts = tables.features(table, columns)
+    if left_out:
+        facts["left_out"] = left_out
     preparation, backbone, _ = describe_inputs(rows)
     return ArrayInputs(rows), preparation, backbone, facts
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -18,7 +17,25 @@ _DRESS = r"[,_'’%\s\p{Zs}\p{Sc}]"
 _FEW = 20
 
 
-def refuse_broken_numbers(table: Any, names: Sequence[str], path: Path) -> None:
+def learnable(table: Any, names: Sequence[str], where: object, *, chosen: bool) -> tuple[list[str], str]:
+    """Return the columns to learn from and a line on those that are left out, "" for none.
+
+    What a user has chosen is kept; where it comes from is for messages.
+    """
+    _refuse_broken_numbers(table, names, where)
+    names_of_rows = [] if chosen else that_name_rows(table, names)
+    kept = [name for name in names if name not in names_of_rows]
+    if names and not kept:
+        raise PencilError(
+            f'the column "{names_of_rows[0]}" of {where} has another text in nearly every row, and there is nothing'
+            " else to learn from; give numbers that say what each is about, such as a model of sentences makes."
+        )
+    if not kept:
+        raise PencilError("there are no columns of features; name an image column or features.")
+    return kept, left_out(names_of_rows) if names_of_rows else ""
+
+
+def _refuse_broken_numbers(table: Any, names: Sequence[str], where: object) -> None:
     """Refuse a column of texts where at least half of the different ones are numbers, but not all as they stand."""
     for name in names:
         values = column(table, name)
@@ -27,7 +44,7 @@ def refuse_broken_numbers(table: Any, names: Sequence[str], path: Path) -> None:
         stray = _first_that_is_none(values)
         if stray is not None:
             raise PencilError(
-                f'the column "{name}" of {path} holds numbers, but "{values[stray].as_py()}" in row {stray + 1} is'
+                f'the column "{name}" of {where} holds numbers, but "{values[stray].as_py()}" in row {stray + 1} is'
                 " none; mend it, or leave the column out by data.options.features."
             )
 

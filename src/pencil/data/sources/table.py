@@ -193,13 +193,9 @@ def _features(table: Any, path: Path, used: set[str], request: Request) -> tuple
     used = {*used, _split_column(table, request), request.text("clean"), request.text("trusted")}
     used.update(column for name in ("soft", "votes", "annotators") for column in request.texts(name))
     columns = request.texts("features") or [name for name in table.column_names if name not in used]
-    text_columns.refuse_broken_numbers(table, columns, path)
-    names_of_rows = [] if request.texts("features") else text_columns.that_name_rows(table, columns)
-    columns = [name for name in columns if name not in names_of_rows]
-    if not columns:
-        raise PencilError("there are no columns of features; name an image column or features.")
+    columns, left_out = text_columns.learnable(table, columns, path, chosen=bool(request.texts("features")))
     rows, facts = tables.features(table, columns)
-    return rows, facts | ({"left_out": text_columns.left_out(names_of_rows)} if names_of_rows else {})
+    return rows, facts | ({"left_out": left_out} if left_out else {})
 
 
 def _usual(table: Any, request: Request, name: str) -> str:
