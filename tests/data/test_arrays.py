@@ -162,3 +162,10 @@ def test_truth_values_are_classes_by_their_names():
     assert counted.class_names == ("0", "1") and counted.train.given.tolist() == [1, 0, 0, 1]
     named = from_arrays(x, y, class_names=["bad", "good"])
     assert named.class_names == ("bad", "good") and named.train.given.tolist() == [1, 0, 0, 1]
+
+
+def test_texts_are_for_people() -> None:
+    data = from_arrays(np.eye(4), [0, 1, 0, 1], texts=["a", "b", "c", "d"])
+    assert data.train.texts is not None and data.train.take(np.array([2, 0])).texts["text"].tolist() == ["c", "a"]
+    with pytest.raises(PencilError, match="there are 1 texts for 4 examples"):
+        from_arrays(np.eye(4), [0, 1, 0, 1], texts=["a"])

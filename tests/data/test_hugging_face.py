@@ -89,6 +89,10 @@ def test_texts_of_their_own_are_left_out_and_said(tmp_path: Path) -> None:
     found = from_hugging_face(datasets.Dataset.from_dict({**columns, "size": size}), request(tmp_path))
     assert found.facts["features"] == ["size"]
     assert '"note" has another text in nearly every row' in found.facts["left_out"]
+    assert found.train.texts is not None and found.train.texts["note"].tolist() == texts
+    halves = datasets.Dataset.from_dict({**columns, "size": size}).train_test_split(0.5, shuffle=False)
+    found = from_hugging_face(halves, request(tmp_path))
+    assert found.test is not None and found.test.texts is not None and found.test.texts["note"][0] == "note 15"
     with pytest.raises(PencilError, match='"note" of hugging_face has another text in nearly every row, and there is'):
         from_hugging_face(datasets.Dataset.from_dict(columns), request(tmp_path))
     with pytest.raises(PencilError, match="there are no columns of features"):

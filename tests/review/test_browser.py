@@ -119,11 +119,13 @@ def test_hostile_names_stay_texts(browser: Any, make: Callable[..., Path], troub
 def test_a_decision_waits_for_a_server_that_is_away(browser: Any, make: Callable[..., Path]) -> None:
     with serving(make()) as server:
         page = opened(browser, server.address, [])
-        page.context.route("**/api/**", lambda route: route.abort("connectionrefused"))
+        page.context.set_offline(True)
+        # The page's process learns of it a moment later: a request at once might still go out.
+        shows(page, "#trouble", re.compile("server does not answer"))
         page.keyboard.press("a")
         shows(page, "#trouble", re.compile("Not saved yet"))
         assert page.inner_text("#saved") == "Saving 1…" and page.inner_text(".card .badge >> nth=0").startswith("…")
-        page.context.unroute("**/api/**")
+        page.context.set_offline(False)
         said(page, "1 of 10")
         assert page.inner_text(".card .badge >> nth=0").startswith("✓")
         page.context.close()

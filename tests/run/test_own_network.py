@@ -1,6 +1,7 @@
 """A network that is given in Python, and inputs that are neither rows nor images."""
 
 import copy
+import json
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +18,7 @@ from pencil import PencilError
 from pencil.config import read_toml
 from pencil.data import from_arrays
 from pencil.export.network import export_network
+from pencil.export.write import export_run
 from pencil.review.desk import open_desk
 from pencil.run.fit import Interrupted
 from pencil.run.predict import predict_run
@@ -118,7 +120,7 @@ def read_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A finished run on tokens in a file."""
     place = tmp_path_factory.mktemp("tokens")
     tokens, _, noisy = sentences()
-    np.savez(place / "tokens.npz", x=tokens, y=noisy)
+    np.savez(place / "tokens.npz", x=tokens, y=noisy, texts=[f"sentence {number}" for number in range(300)])
     pencil.fit(place / "tokens.npz", raw=True, backbone=reader(), out=place / "run", settings=CPU, epochs=(2, 2, 2))
     return place / "run"
 
@@ -147,12 +149,15 @@ def test_a_run_starts_from_it(read_once: Path, tmp_path: Path) -> None:
     assert len(result.history) == 2
 
 
-def test_people_see_its_numbers(read_once: Path) -> None:
+def test_people_see_its_texts_and_numbers(read_once: Path, tmp_path: Path) -> None:
     desk = open_desk(read_once)
     tokens, _, _ = sentences()
     row = desk.index.table["id"].to_pylist().index(from_arrays(tokens, np.arange(300) % 3, raw=True).train.ids[7])
     shown = desk.item(row)["values"]
-    assert shown[:2] == [["1", str(tokens[7, 0])], ["2", str(tokens[7, 1])]]
+    assert shown[:3] == [["text", "sentence 7"], ["1", str(tokens[7, 0])], ["2", str(tokens[7, 1])]]
+    export_run(read_once, "label_studio", tmp_path / "tasks")
+    tasks = json.loads((tmp_path / "tasks" / "tasks.json").read_text())
+    assert f"text: sentence 7\n1: {tokens[7, 0]}\n" in "".join(task["data"]["text"] for task in tasks)
 
 
 def test_its_network_is_exported(read_once: Path, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ def from_arrays(
     ids: Sequence[Any] | NDArray[Any] | None = None,
     clean: Any | None = None,
     trusted: Any | None = None,
+    texts: Sequence[str] | NDArray[Any] | None = None,
     raw: bool = False,
     name: str = "arrays",
 ) -> Dataset:
@@ -41,13 +43,16 @@ def from_arrays(
     Raw inputs are neither rows nor images: numbers [n, …] of any shape, which a network gets as they are (floats as
     32 bits, whole numbers as integers). Without class_names the distinct label values are the classes, in sorted
     order. `clean` holds the true labels where known (−1 elsewhere), for measuring only; `trusted` marks labels that
-    must not be moved.
+    must not be moved; `texts` are what people see of rows and raw inputs in review, and no network learns from.
     """
     inputs = as_tensors(x) if raw else as_inputs(x)
     sets = [labels.as_values(values) for values in (y, clean, test[1] if test else None) if values is not None]
     names = tuple(class_names) if class_names is not None else labels.class_names_of(*sets)
     by_name = class_names is None
     train = _examples(inputs, y, names, by_name, ids=ids, clean=clean, trusted=trusted)
+    if texts is not None:
+        said = np.array([str(text) for text in texts], dtype=np.object_)
+        train = replace(train, texts={"text": _counted(said, len(train), "texts")})
     held_for_test = None if test is None else _test_examples(test, inputs, names, by_name, raw)
     preparation, backbone, facts = (describe_tensors(inputs), "", Known()) if raw else describe_inputs(inputs)
     if not raw:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypedDict
 
@@ -73,16 +74,19 @@ class Examples:
     """True where a label is known to be right and must not be moved."""
     clean: NDArray[np.int64] | None = None
     """The true labels, where known: for measuring only; −1 where not known."""
+    texts: Mapping[str, NDArray[np.object_]] | None = None
+    """By name, what people see of each example beside its inputs; no network learns from it."""
 
     def __len__(self) -> int:
         return len(self.ids)
 
     def take(self, index: NDArray[np.int64]) -> Examples:
         """Return the examples at these positions, in this order."""
-        chosen = {
+        chosen: dict[str, Any] = {
             name: None if (value := getattr(self, name)) is None else value[index]
             for name in ("distribution", "trusted", "clean")
         }
+        chosen["texts"] = None if self.texts is None else {name: text[index] for name, text in self.texts.items()}
         return Examples(select(self.inputs, index), self.ids[index], self.given[index], **chosen)
 
     def with_given(self, given: NDArray[np.int64], *, keep_clean: bool) -> Examples:

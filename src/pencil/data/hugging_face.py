@@ -66,6 +66,7 @@ def from_hugging_face(source: Any, request: Request | None = None, *, name: str 
     found = labels.class_names_of(*values.values(), *(() if truth is None else (truth,)))
     classes = found if named is None else tuple(named)
     inputs, preparation, backbone, facts = _inputs(parts, label, request, name)
+    texts = _texts(parts, label, request, facts) if preparation.kind == "rows" else {}
     sets, start = {}, 0
     for kind, part in parts.items():
         encoded = labels.encode(values[kind], classes, by_name=by_name)
@@ -73,7 +74,9 @@ def from_hugging_face(source: Any, request: Request | None = None, *, name: str 
         if kind == "train" and truth is not None:
             known = labels.encode(truth, classes, by_name=by_name, what="clean label").given
         own = select(inputs, np.arange(start, start + len(part.rows)))
-        sets[kind] = Examples(own, part.ids(request.text("id")), encoded.given, encoded.distribution, clean=known)
+        said = {column: text[start : start + len(part.rows)] for column, text in texts.items()} or None
+        ids = part.ids(request.text("id"))
+        sets[kind] = Examples(own, ids, encoded.given, encoded.distribution, clean=known, texts=said)
         start += len(part.rows)
     return Dataset(
         name, classes, sets["train"], preparation, held_out=sets.get("held_out"), test=sets.get("test"),
@@ -139,6 +142,15 @@ def _inputs(
         facts["left_out"] = left_out
     preparation, backbone, _ = describe_inputs(rows)
     return ArrayInputs(rows), preparation, backbone, facts
+
+
+def _texts(parts: Mapping[str, Part], label: str, request: Request, facts: Known) -> dict[str, NDArray[np.object_]]:
+    """Return the texts of all sets that are no features and of no other use."""
+    used = {label, request.text("id"), request.text("clean"), *(title.partition("=")[0] for title in facts["features"])}
+    shared = set.intersection(*(set(part.rows.column_names) for part in parts.values()))
+    kinds = parts["train"].rows.features
+    columns = [name for name in kinds if name in shared - used and getattr(kinds[name], "dtype", "") == "string"]
+    return text_columns.beside(_joined(parts, columns).with_format("arrow")[:], ()) if columns else {}
 
 
 def _joined(parts: Mapping[str, Part], columns: list[str]) -> Any:

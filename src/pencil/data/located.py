@@ -81,6 +81,7 @@ class Located:
     def __init__(self, dataset: Dataset, ids: list[str]) -> None:
         sets = [part for part in (dataset.train, dataset.held_out) if part is not None]
         self._inputs: list[Inputs] = [part.inputs for part in sets]
+        self._texts = [part.texts or {} for part in sets]
         places = dict(_places([part.ids for part in sets]))
         lost = [name for name in ids if name not in places]
         if lost:
@@ -98,6 +99,11 @@ class Located:
         part, position = self._places[row]
         found: NDArray[np.generic] = self._inputs[part].read(np.array([position], dtype=np.int64))[0]
         return found
+
+    def texts(self, row: int) -> list[tuple[str, str]]:
+        """Return what people see of one row beside its input, by name."""
+        part, position = self._places[row]
+        return [(name, str(text[position])) for name, text in self._texts[part].items()]
 
 
 def _places(ids: list[NDArray[np.str_]]) -> Iterator[tuple[str, tuple[int, int]]]:

@@ -24,10 +24,9 @@ Sight = bytes | list[tuple[str, str]]
 def show(dataset: Dataset, ids: Sequence[str], *, longest: int) -> list[Sight]:
     """Return what there is to see of each of these examples; images with a longest side of so many pixels."""
     inputs, features = Located(dataset, list(ids)), dataset.facts.get("features", ())
-    raws = (inputs.read(row) for row in range(len(inputs)))
     if dataset.preparation.kind == "images":
-        return [encode(raw, longest, compression=9) for raw in raws]
-    return [named_values(raw, features) for raw in raws]
+        return [encode(inputs.read(row), longest, compression=9) for row in range(len(inputs))]
+    return [values(inputs, row, features) for row in range(len(inputs))]
 
 
 def encode(raw: NDArray[Any], longest: int = 0, compression: int = 1) -> bytes:
@@ -40,6 +39,11 @@ def encode(raw: NDArray[Any], longest: int = 0, compression: int = 1) -> bytes:
     buffer = io.BytesIO()
     image.save(buffer, "PNG", compress_level=compression)
     return buffer.getvalue()
+
+
+def values(inputs: Located, row: int, features: Sequence[str]) -> list[tuple[str, str]]:
+    """Return names and values of one row of a table: texts that nothing learns from, then its features."""
+    return inputs.texts(row) + named_values(inputs.read(row), features)
 
 
 def named_values(raw: NDArray[Any], features: Sequence[str]) -> list[tuple[str, str]]:

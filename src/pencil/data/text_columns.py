@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from pencil.data.label_cells import NUMBER
 from pencil.data.tables import column
@@ -33,6 +35,12 @@ def learnable(table: Any, names: Sequence[str], where: object, *, chosen: bool) 
     if not kept:
         raise PencilError("there are no columns of features; name an image column or features.")
     return kept, left_out(names_of_rows) if names_of_rows else ""
+
+
+def beside(table: Any, used: Collection[str]) -> dict[str, NDArray[np.object_]]:
+    """Return the texts of columns that are of no other use: people may want to read them."""
+    names = [name for name in table.column_names if name not in used and _is_text(column(table, name).type)]
+    return {name: np.array(column(table, name).fill_null("").to_pylist(), dtype=np.object_) for name in names}
 
 
 def _refuse_broken_numbers(table: Any, names: Sequence[str], where: object) -> None:

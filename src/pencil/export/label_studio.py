@@ -13,7 +13,7 @@ from urllib.parse import quote
 from xml.sax.saxutils import quoteattr
 
 from pencil.data.located import Located, read_dataset
-from pencil.data.shown import named_values
+from pencil.data.shown import values
 from pencil.errors import PencilError
 from pencil.export.labels import Labels
 from pencil.results.atomic import write_atomic
@@ -76,5 +76,5 @@ def _texts(labels: Labels, wanted: Any) -> list[str]:
     """Write each row of a table as lines of names and values."""
     dataset = read_dataset(labels.settings.data, source=wanted.source, root=wanted.root)
     inputs, features = Located(dataset, labels.ids), dataset.facts.get("features", ())
-    pairs = (named_values(inputs.read(row), features) for row in range(len(inputs)))
+    pairs = (values(inputs, row, features) for row in range(len(inputs)))
     return ["\n".join(f"{name}: {value}" for name, value in row) for row in pairs]

@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 
 from pencil.data.located import Located
-from pencil.data.shown import encode, named_values
+from pencil.data.shown import encode, values
 
 THUMBNAIL = 192
 """Longest side of a thumbnail, in pixels."""
@@ -43,8 +43,7 @@ class Pictures:
     def values(self, row: int, most: int = MOST_VALUES) -> list[tuple[str, str]]:
         """Return a row's columns and their values, as texts."""
         with self._guard:
-            raw = self._inputs.read(row)
-        return named_values(raw, self._features)[:most]
+            return values(self._inputs, row, self._features)[:most]
 
     def _keep(self, key: tuple[int, bool], encoded: bytes) -> None:
         self._size += len(encoded) - len(self._kept.pop(key, b""))

@@ -269,8 +269,11 @@ def test_columns_that_name_rows_are_left_out_unless_they_are_named(load_data, tm
         'the columns "name", "note" have another text in nearly every row and are left out;'
         " name them by data.options.features to use them."
     )
+    assert data.train.texts is not None and list(data.train.texts) == ["name", "note"], "people may read them"
+    assert data.train.texts["name"][4] == "Name 4" and data.train.take(np.array([4])).texts["note"] == ["note 8"]
     named = load_data(path, options={"features": "name"}, held_out=0.0)
     assert len(named.facts["features"]) == 30 and "left_out" not in named.facts
+    assert list(named.train.texts) == ["note", "town"], "neither learned from nor of another use"
     with pytest.raises(PencilError, match=r'"name" of .* has another text .* nothing else to learn from'):
         load_data(csv(tmp_path, "name,label\n" + "".join(f"Name {n},{n % 2}\n" for n in range(30))))
     few = csv(tmp_path, "name,label\n" + "".join(f"Name {n},{n % 2}\n" for n in range(20)))

@@ -1,4 +1,4 @@
-"""Arrays in one NumPy file: `x` and `y`, with `x_test`, `y_test`, `clean`, `trusted`, `ids`, `class_names` if there."""
+"""Arrays in one NumPy file: `x` and `y`, with `x_test`, `y_test`, `clean`, `trusted`, `ids`, `texts`, … if there."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from pencil.data.request import Request
 from pencil.errors import PencilError, did_you_mean
 
 _OTHER_NAMES = {"x": "x_train", "y": "y_train"}
-_OPTIONAL = ("clean", "trusted", "ids", "class_names")
+_OPTIONAL = ("clean", "trusted", "ids", "texts", "class_names")
 
 
 def read(request: Request) -> Dataset:

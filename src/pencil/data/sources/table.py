@@ -9,7 +9,7 @@ person's label.
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,13 +47,14 @@ def _read(path: Path, request: Request) -> Dataset:
     classes = names or labels.class_names_of(*(part for part in (values, truth) if part is not None))
     encoded = labels.encode(values, classes)
     known = None if truth is None else labels.encode(truth, classes, what="clean label").given
-    inputs, ids, preparation, backbone, facts = _inputs(table, path, label, request)
-    everything = Examples(inputs, ids, encoded.given, encoded.distribution, _trusted(table, request), known)
+    seen = _inputs(table, path, label, request)
+    marks = _trusted(table, request)
+    everything = Examples(seen.inputs, seen.ids, encoded.given, encoded.distribution, marks, known, seen.texts)
     split = _split_column(table, request)
     sets = _split(everything, table, split)
     return Dataset(
-        path.stem, classes, sets["train"], preparation, held_out=sets.get("held_out"), test=sets.get("test"),
-        default_backbone=backbone, facts={**facts, "label_column": label, "split_column": split},
+        path.stem, classes, sets["train"], seen.preparation, held_out=sets.get("held_out"), test=sets.get("test"),
+        default_backbone=seen.backbone, facts={**seen.facts, "label_column": label, "split_column": split},
         terms=labels.terms_in(classes) if classes else None,
     )  # fmt: skip
 
@@ -167,9 +168,18 @@ def _whole_numbers(values: NDArray[np.float64], columns: Sequence[str]) -> NDArr
     return values.astype(np.int64)
 
 
-def _inputs(
-    table: Any, path: Path, label: str, request: Request
-) -> tuple[Inputs, NDArray[np.str_], Preparation, str, Known]:
+class _Seen(NamedTuple):
+    """What there is to see of the rows."""
+
+    inputs: Inputs
+    ids: NDArray[np.str_]
+    preparation: Preparation
+    backbone: str
+    facts: Known
+    texts: dict[str, NDArray[np.object_]] | None = None
+
+
+def _inputs(table: Any, path: Path, label: str, request: Request) -> _Seen:
     """Return images where a column names them, else rows of features."""
     image, keys = _image_column(table, request), _usual(table, request, "id")
     if image:
@@ -177,25 +187,31 @@ def _inputs(
         files = [(request.root or path.parent) / name for name in names]
         inputs, preparation, backbone, facts = image_files.read_images(files, names, request)
         ids = given_ids(tables.texts(table, keys) if keys else names, table.num_rows)
-        return inputs, ids, preparation, backbone, facts
-    rows, facts = _features(table, path, {label, keys}, request)
+        return _Seen(inputs, ids, preparation, backbone, facts)
+    rows, facts, texts = _features(table, path, {label, keys}, request)
     ids = given_ids(tables.texts(table, keys), len(rows)) if keys else content_ids(rows)
     preparation, backbone, _ = describe_inputs(rows)
-    return ArrayInputs(rows), ids, preparation, backbone, facts
+    return _Seen(ArrayInputs(rows), ids, preparation, backbone, facts, texts)
 
 
-def _features(table: Any, path: Path, used: set[str], request: Request) -> tuple[NDArray[np.float32], Known]:
-    """Return the features a run has, else those that are named, else all columns of no other use; and their names."""
+def _features(
+    table: Any, path: Path, used: set[str], request: Request
+) -> tuple[NDArray[np.float32], Known, dict[str, NDArray[np.object_]] | None]:
+    """Return the features a run has, else those that are named, else all columns of no other use.
+
+    With them comes what is known of them, and the texts beside them that are none.
+    """
     if request.trained_features:
         titles = list(request.trained_features)
         rows = trained_features.read_features(table, titles)
-        return rows, {"features": titles, "unseen": trained_features.unseen_texts(table, titles)}
+        return rows, {"features": titles, "unseen": trained_features.unseen_texts(table, titles)}, None
     used = {*used, _split_column(table, request), request.text("clean"), request.text("trusted")}
     used.update(column for name in ("soft", "votes", "annotators") for column in request.texts(name))
     columns = request.texts("features") or [name for name in table.column_names if name not in used]
     columns, left_out = text_columns.learnable(table, columns, path, chosen=bool(request.texts("features")))
     rows, facts = tables.features(table, columns)
-    return rows, facts | ({"left_out": left_out} if left_out else {})
+    texts = text_columns.beside(table, {*used, *columns})
+    return rows, facts | ({"left_out": left_out} if left_out else {}), texts or None
 
 
 def _usual(table: Any, request: Request, name: str) -> str:

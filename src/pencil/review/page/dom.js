@@ -15,3 +15,5 @@ export function el(tag, attributes = {}, ...children) {
 
 export const count = (number) => number.toLocaleString("en");
 export const percent = (share) => (share === null ? "–" : `${Math.round(100 * share)}%`);
+// What is longer is read as a text, not beside its name.
+export const isLong = (text) => text.length > 40;

@@ -1,6 +1,6 @@
 // Many examples at once.
 
-import { $, el, percent } from "/dom.js";
+import { $, el, isLong, percent } from "/dom.js";
 import { mark, nameOf, page, verdict } from "/state.js";
 
 const grid = $("grid");
@@ -25,7 +25,7 @@ function face(item) {
     image.addEventListener("load", () => image.classList.toggle("small", image.naturalWidth <= 64));
     return el("span", { class: "face" }, image, el("span", { class: "badge" }));
   }
-  const rows = item.values.map(([name, value]) => el("span", { class: "value" }, el("i", {}, name), el("b", {}, value)));
+  const rows = item.values.map(([name, value]) => el("span", { class: isLong(value) ? "value long" : "value" }, el("i", {}, name), el("b", {}, value)));
   return el("span", { class: "face rows" }, ...rows, el("span", { class: "badge" }));
 }
 

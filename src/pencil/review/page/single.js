@@ -1,7 +1,7 @@
 // One example at a time.
 
 import { ask } from "/api.js";
-import { $, el, percent } from "/dom.js";
+import { $, el, isLong, percent } from "/dom.js";
 import { current, mark, nameOf, page, verdict } from "/state.js";
 
 const KEPT = 50;
@@ -103,7 +103,7 @@ async function fill(item) {
     section.querySelector(".top").replaceChildren(el("h3", {}, "What the run believes"), el("ol", {}, ...bars));
   }
   if (page.kind !== "images") {
-    const rows = full.values.map(([name, value]) => el("tr", {}, el("th", { scope: "row" }, name), el("td", {}, value)));
+    const rows = full.values.map(([name, value]) => el("tr", {}, el("th", { scope: "row" }, name), el("td", isLong(value) ? { class: "long" } : {}, value)));
     section.querySelector(".values").replaceChildren(el("tbody", {}, ...rows));
   }
 }
