@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from PIL import Image
 
 from pencil.config import DataSettings
 from pencil.data import read
@@ -66,7 +67,7 @@ def test_a_file_that_exists_is_left_alone(pencil: Command, trained: Path, rows: 
 def test_other_data_is_refused(pencil: Command, trained: Path) -> None:
     ended = pencil("predict", trained, "digits")
     assert ended.code == 2
-    assert "digits" in ended.line and "(8,)" in ended.line
+    assert "digits has images, the run was trained on rows" in ended.line
 
 
 def test_code_of_ones_own_must_be_named_again(pencil: Command, rows: Path) -> None:
@@ -293,3 +294,19 @@ def test_a_run_with_sets_by_column_still_refuses_other_words(pencil: Command) ->
     assert 'row 1, column "split" is "north"' in pencil("predict", "run", wrong).line
     right = write_table("right.csv", "a,kind,split,label", ["1,1,train,x", "1,2,train,y"])
     assert predict_run("run", right).given.tolist() == [1, 2], "the label's option was with data that is gone"
+
+
+def test_images_of_another_size_become_that_of_the_runs_own(pencil: Command) -> None:
+    folder = image_folder(Path("photos"))
+    assert (
+        pencil("train", folder, "--out", "run", "--epochs", "1,1,1", "--backbone", "mlp", "--held-out", "0").code == 0
+    )
+    for name in ("new/cat", "new/dog"):
+        Path(name).mkdir(parents=True)
+    Image.new("RGB", (70, 50), "red").save("new/cat/large.png")
+    Image.new("RGB", (9, 12), "blue").save("new/dog/small.png")
+    Image.new("RGB", (9, 12), "blue").save("new/loose.png")
+    for command in ("predict", "audit"):
+        ended = pencil(command, "run", "new")
+        assert ended.code == 0 and len(ended.out.splitlines()) == 3, ended.err
+        assert "new: left out are 1 image beside the class folders." in ended.err

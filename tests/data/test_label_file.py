@@ -138,3 +138,19 @@ def test_a_header_of_other_names(examples, tmp_path):
 def test_minus_one_is_no_label_unless_a_class_is_called_so(examples, tmp_path, classes, wanted):
     (tmp_path / "l.txt").write_text("1\n0\n-1\n1\n")
     assert relabel(examples, str(tmp_path / "l.txt"), classes).given.tolist() == wanted
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "npy"])
+def test_numbers_are_the_classes_that_are_called_so(examples, tmp_path, suffix):
+    path = tmp_path / f"l.{suffix}"
+    if suffix == "csv":
+        path.write_text("label\n1\n2\n2\n-1\n")
+    elif suffix == "npy":
+        np.save(path, np.array([1.0, 2.0, 2.0, -1.0]))
+    else:
+        pa.parquet.write_table(pa.table({"label": pa.array([1, 2, 2, None])}), path)
+    assert relabel(examples, str(path), ("1", "2", "3")).given.tolist() == [0, 1, 1, -1]
+    assert relabel(examples, str(path), ("-1", "1", "2")).given.tolist()[:3] == [1, 2, 2]
+    assert relabel(examples, str(path), ("a", "b", "c")).given.tolist() == [1, 2, 2, -1]
+    with pytest.raises(PencilError, match=r"the label in row 1 is \"?1\"?[;,].* 2, 3\."):
+        relabel(examples, str(path), ("2", "3"))

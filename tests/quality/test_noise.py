@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from pencil.errors import PencilError
-from pencil.quality.noise import estimate_noise
+from pencil.quality.noise import estimate_noise, questioned
 
 GIVEN = np.array([0, 0, 1, 1, 1, -1, 0, 1])
 CORRECTED = np.array([0, 0, 0, 1, 1, 1, 1, 0])
@@ -126,3 +126,14 @@ def test_bad_labels_are_named(given: np.ndarray, corrected: np.ndarray, line: st
 def test_at_least_one_resample_is_needed() -> None:
     with pytest.raises(PencilError, match="resamples is 0; give at least 1"):
         estimate_noise(GIVEN, CORRECTED, 2, resamples=0)
+
+
+def test_labels_that_could_not_be_found_wrong_do_not_count() -> None:
+    given, split = np.zeros(10, dtype=np.int64), np.array(["train"] * 8 + ["held-out"] * 2)
+    corrected = given.copy()
+    corrected[8] = 1
+    asked = questioned(given, corrected, split)
+    assert estimate_noise(given[asked], corrected[asked], 2).rate == 50.0, "of the two that were held out"
+    corrected[0] = 1
+    assert questioned(given, corrected, split).all()
+    assert questioned(given, given, np.full(10, "train")).all()

@@ -31,9 +31,14 @@ def test_a_network_that_knows_little_is_noticed(agreeing: int, held_out: int, ke
         (874, 5000, 9509, 45000),  # CIFAR-10, 90% noise, solved
         (4300, 5000, 40000, 45000),  # people's labels of CIFAR-10
         (5, 14, 100, 128),  # so few that chance explains it
-        (60, 100, 900, 900),  # no label was changed: nothing to beware of
+        (95, 100, 900, 900),  # no label was changed, and the network agrees with those it did not learn
         (0, 0, 5, 10),
     ],
 )
 def test_one_that_knows_its_task_is_trusted(agreeing: int, held_out: int, kept: int, learned: int) -> None:
     assert caution(agreeing=agreeing, held_out=held_out, kept=kept, learned=learned) is None
+
+
+def test_a_network_beside_labels_that_never_moved_is_no_witness() -> None:
+    words = caution(agreeing=39, held_out=100, kept=900, learned=900)
+    assert words and "39% of the labels it did not learn, and training moved none of the others" in words

@@ -41,9 +41,9 @@ def test_classes_come_back_in_order(tmp_path: Path) -> None:
 
 
 def test_the_split_holds_counts_not_ids(tmp_path: Path) -> None:
-    write_split(tmp_path / "split.json", train=90, held_out=10, test=0, fingerprint="ab", seed=3)
+    write_split(tmp_path / "split.json", train=90, held_out=10, test=0, fingerprint="ab", inputs="cd", seed=3)
     assert read_object(tmp_path / "split.json") == {
-        "train": 90, "held_out": 10, "test": 0, "fingerprint": "ab", "seed": 3,
+        "train": 90, "held_out": 10, "test": 0, "fingerprint": "ab", "inputs": "cd", "seed": 3,
     }  # fmt: skip
 
 

@@ -39,7 +39,7 @@ def run(tmp_path: Path) -> RunFolder:
     History(folder.history).append({"epoch": 0})
     write_classes(folder.classes, ["cat", "dog"])
     write_json(folder.preprocessing, {"kind": "rows"})
-    write_split(folder.split, train=2, held_out=0, test=0, fingerprint="f", seed=0)
+    write_split(folder.split, train=2, held_out=0, test=0, fingerprint="f", inputs="i", seed=0)
     save_weights(folder.model, {"w": np.ones(3, dtype=np.float32)})
     folder.set_state("finished")
     return folder

@@ -221,6 +221,11 @@ def test_a_run_is_not_resumed_with_other_data(tmp_path: Path, quick: dict[str, A
         pencil.fit(x + 1, y, out=tmp_path / "run", resume=True)
     with pytest.raises(PencilError):
         pencil.fit(out=tmp_path / "run", resume=True)
+    # Under the same ids, one number that is another; an earlier version's run cannot know.
+    ids = from_arrays(x, y).train.ids
+    other = np.where(np.arange(200)[:, None] == 7, x + np.array([9, 0, 0, 0]), x).astype(np.float32)
+    with pytest.raises(PencilError, match="the data has changed"):
+        pencil.fit(from_arrays(other, y, ids=ids), out=tmp_path / "run", resume=True)
     assert len(pencil.fit(x, y, out=tmp_path / "run", resume=True).history) == 6
 
 

@@ -37,3 +37,21 @@ def test_a_network_that_cannot_know_says_so(tmp_path: Path) -> None:
     assert ("careful", words) in in_words(result.summary)
     page = html.unescape(make_report(read_run(tmp_path / "run")).html)
     assert words in page and "can be replaced unseen" not in page
+
+
+def test_what_was_only_held_out_is_not_changed_unseen_where_no_label_moved() -> None:
+    rng = np.random.default_rng(0)
+    y = np.arange(3000) % 10
+    x = (rng.normal(size=(3000, 30)) + 1.2 * np.eye(30)[y]).astype(np.float32)
+    result = pencil.fit(x, y, seed=0, device="cpu", epochs=(1, 1, 1))
+    assert result.history[-1]["held_out_accuracy"] < 60 and not result.history[-1]["relabelled"]
+    assert "training moved none of the others" in result.summary["caution"]
+    held_out = result.labels.filter(pc.equal(result.labels["split"], "held-out"))
+    assert "relabel" not in held_out["decision"].to_pylist() and "review" in held_out["decision"].to_pylist()
+
+
+def test_the_noise_of_labels_that_only_were_held_out_is_theirs() -> None:
+    result = pencil.fit(
+        "digits", method="cross_entropy", noise="symmetric:0.4", seed=0, device="cpu", backbone="mlp", epochs=8
+    )
+    assert 30 < result.summary["estimated_noise_rate"] < 55

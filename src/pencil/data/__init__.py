@@ -3,7 +3,7 @@
 from pencil.data.arrays import from_arrays
 from pencil.data.dataset import UNLABELLED, ArrayInputs, Dataset, Examples, Inputs, Preparation, Selection
 from pencil.data.hugging_face import from_hugging_face, is_hugging_face
-from pencil.data.identity import fingerprint
+from pencil.data.identity import fingerprint, inputs_digest
 from pencil.data.load import load, read, source_kind
 from pencil.data.prepare import prepare
 from pencil.data.request import Request
@@ -22,6 +22,7 @@ __all__ = [
     "from_arrays",
     "from_hugging_face",
     "from_torch",
+    "inputs_digest",
     "is_hugging_face",
     "load",
     "prepare",

@@ -5,8 +5,8 @@
     .txt, .csv           a line for each example: its label, or `id,label`; a first line that has `label` is a header
     .csv, .parquet:key   a table with a column `id` and the labels in the column `key` (else `label`)
 
-Texts are class names; numbers count the classes from 0; nothing or −1 means "no label" (−1 as a text only where no
-class is called so).
+Texts are class names; numbers are the classes of that name where all classes are numbers, else they count them from 0;
+nothing or −1 means "no label", unless a class is called so.
 """
 
 from __future__ import annotations
@@ -142,10 +142,25 @@ def _by_id(values: NDArray[Any], ids: list[str], wanted: NDArray[np.str_], path:
 
 def _names_or_numbers(values: NDArray[Any], class_names: tuple[str, ...]) -> NDArray[Any]:
     """Texts like "3" are class numbers, and "-1" is no label, unless a class has that name."""
-    if values.ndim != 1 or values.dtype.kind in "biuf":
+    if values.ndim != 1:
+        return values
+    if values.dtype.kind in "iuf" and all(map(labels.is_number, class_names)):
+        return _by_value(values, class_names)
+    if values.dtype.kind in "biuf":
         return values
     names = [None if value == "-1" and value not in class_names else value for value in values]
     texts = [name for name in names if name is not None]
     if any(text in class_names for text in texts) or not all(map(labels.is_number, texts)):
         return np.array(names, dtype=object)
     return np.array([-1 if name is None else int(name) for name in names], dtype=np.int64)
+
+
+def _by_value(values: NDArray[Any], class_names: tuple[str, ...]) -> NDArray[Any]:
+    """Number labels as the classes that are called so: where these are 1 to 3, a 1 is the first of them."""
+    places = {float(name): place for place, name in enumerate(class_names)}
+    known = {**places, -1.0: places.get(-1.0, -1)}
+    numbers = values.astype(np.float64)
+    for row, number in enumerate(numbers.tolist(), start=1):
+        if number == number and number not in known:
+            raise PencilError(f"the label in row {row} is {number:g}; the classes are {', '.join(class_names)}.")
+    return np.array([known.get(number, -1) for number in numbers.tolist()], dtype=np.int64)

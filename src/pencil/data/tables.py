@@ -197,6 +197,9 @@ def features(table: Any, names: Sequence[str]) -> tuple[NDArray[np.float32], Kno
         values, levels = _feature(table, name)
         parts.append(values)
         titles += levels
+    twice = [title for title, count in Counter(titles).items() if count > 1]
+    if twice:
+        raise PencilError(f'two features would be called "{twice[0]}"; rename the column "{twice[0]}" or its fellow.')
     exact = np.concatenate(parts, axis=1)
     rows = as_rows(exact, titles)
     return rows, {**blurred(exact, rows, titles), "features": titles}

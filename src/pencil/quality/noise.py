@@ -63,6 +63,14 @@ def estimate_noise(
     return NoiseEstimate(_rate(counts), rate_interval, counts, _rows_normalised(counts), lower, upper)
 
 
+def questioned(given: NDArray[Any], corrected: NDArray[Any], split: NDArray[Any]) -> NDArray[np.bool_]:
+    """Say which labels could be found wrong: all, or those held out where training moved none of its own."""
+    trained: NDArray[np.bool_] = np.asarray(split) == "train"
+    if trained.all() or (np.asarray(given) != np.asarray(corrected))[trained & (np.asarray(given) >= 0)].any():
+        return np.ones(len(trained), dtype=np.bool_)
+    return ~trained
+
+
 def count_pairs(given: NDArray[Any], corrected: NDArray[Any], num_classes: int) -> Ints:
     """Return [C, C] the number of labelled examples by corrected (row) and given (column) label."""
     given = checked_labels("given", given, num_examples=len(given), num_classes=num_classes)

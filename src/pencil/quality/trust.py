@@ -13,11 +13,17 @@ def caution(*, agreeing: int, held_out: int, kept: int, learned: int) -> str | N
 
     Labels that are kept are those believed right. A network that knows its task agrees with about as large a share of
     labels it has not seen; one that is right about few examples agrees with fewer, and takes its mistakes for theirs.
+    Where training moved no label, nothing tells the two apart.
     """
-    if kept == learned or not is_higher(LEAST * kept, learned, agreeing, held_out, errors=CHANCE):
+    if not is_higher(LEAST * kept, learned, agreeing, held_out, errors=CHANCE):
         return None
+    found = f"the network agrees with {agreeing / held_out:.0%} of the labels it did not learn, "
+    if kept == learned:
+        return (
+            f"{found}and training moved none of the others: whether labels or network are wrong, nothing tells."
+            " Look at corrections before you use them, or train longer or a stronger network (--epochs, --backbone)."
+        )
     return (
-        f"the network agrees with {agreeing / held_out:.0%} of the labels it did not learn, where it kept"
-        f" {kept / learned:.0%} of those it learned: where it disagrees, it may well be the network that is wrong."
-        " Look at corrections before you use them, or train a stronger network (--backbone)."
+        f"{found}where it kept {kept / learned:.0%} of those it learned: where it disagrees, it may well be the network"
+        " that is wrong. Look at corrections before you use them, or train a stronger network (--backbone)."
     )

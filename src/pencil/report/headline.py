@@ -40,6 +40,8 @@ def lead(material: Material) -> str:
         return f"All {total:,} given labels stand: the run found none that it would change."
     found = f"{changed:,} of {total:,} given labels, about {_rate(material)}, look wrong."
     if not material.learned:
+        total = int(((material.given >= 0) & (material.split != "train")).sum())
+        found = f"{changed:,} of {total:,} held-out labels, about {_rate(material)}, look wrong."
         remedy = "train longer" if material.result["method"] == "pencil" else "train with the method pencil"
         return (
             f"{found} Training changed none of its own labels, so only held-out labels are questioned here; "

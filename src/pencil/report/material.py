@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from pencil.config import read_toml
-from pencil.quality.noise import NoiseEstimate, estimate_noise
+from pencil.quality.noise import NoiseEstimate, estimate_noise, questioned
 from pencil.quality.thresholds import scores_of
 from pencil.results.documents import damaged
 from pencil.results.folder import RunFolder
@@ -113,6 +113,7 @@ def gather(run: Run) -> Material:
     for labels in (given, corrected, network, clean):
         if labels.size and not -1 <= labels.min() <= labels.max() < len(classes):
             raise damaged(folder.labels, "it names a class that classes.json does not have")
+    asked = questioned(given, corrected, split)
     return Material(
         folder=folder,
         result=result,
@@ -130,7 +131,7 @@ def gather(run: Run) -> Material:
         confidence=scores.confidence,
         decision=decision,
         split=split,
-        noise=estimate_noise(given, corrected, len(classes)),
+        noise=estimate_noise(given[asked], corrected[asked], len(classes)),
     )
 
 

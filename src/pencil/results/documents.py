@@ -69,10 +69,11 @@ def read_classes(path: Path) -> tuple[str, ...]:
     return tuple(names)
 
 
-def write_split(path: Path, *, train: int, held_out: int, test: int, fingerprint: str, seed: int) -> None:
+def write_split(path: Path, *, train: int, held_out: int, test: int, fingerprint: str, inputs: str, seed: int) -> None:
     """Write split.json: how many examples went where, and what it takes to draw the same split again."""
     # Ids of every split would be as large as the data; the seed and the fingerprint say the same.
-    write_json(path, {"train": train, "held_out": held_out, "test": test, "fingerprint": fingerprint, "seed": seed})
+    counts = {"train": train, "held_out": held_out, "test": test}
+    write_json(path, {**counts, "fingerprint": fingerprint, "inputs": inputs, "seed": seed})
 
 
 def missing(path: Path) -> PencilError:

@@ -56,9 +56,9 @@ def label_rows(
 
     `decided` are the classes that people chose before, by id; those of training examples are locked in the table.
     """
-    dataset = plan.dataset
+    dataset, careful = plan.dataset, beware(plan, history) is not None
     # A network that may know too little has no say in what labels end as.
-    sets = [(dataset.train, _trained(engine, plan, settles=beware(plan, history) is None), "train")]
+    sets = [(dataset.train, _trained(engine, plan, settles=not careful), "train")]
     chosen = np.array([decided.get(name, -1) for name in (dataset.held_out.ids if dataset.held_out else ())], np.int64)
     if dataset.held_out is not None:
         sets.append((dataset.held_out, _held_out(engine, plan, dataset.held_out, chosen), "held-out"))
@@ -79,6 +79,9 @@ def label_rows(
     # What is known needs no evidence.
     quality = np.where(known & (given >= 0), believed.corrected == given, believed.quality)
     scores = Scores(believed.corrected, believed.confidence, believed.entropy, quality)
+    split, decision = column([np.full(len(e), name) for e, _, name in sets]), decide_known(scores, given, known)
+    # Of labels it never learned such a network alone speaks: a person must look.
+    alone = (split == "held-out") & ~known & careful
     table = labels_table.build_labels(
         class_names=dataset.class_names,
         ids=column([e.ids for e, _, _ in sets]),
@@ -90,8 +93,8 @@ def label_rows(
         network=believed.network,
         changed_at=np.where(believed.settled, engine.epoch - 1, changed_at),
         num_changes=num_changes + believed.settled,
-        decision=decide_known(scores, given, known),
-        split=column([np.full(len(e), name) for e, _, name in sets]),
+        decision=np.where(alone & (decision == "relabel"), "review", decision),
+        split=split,
         trusted=known,
         clean=column([np.full(len(e), -1) if e.clean is None else e.clean for e, _, _ in sets]),
     )

@@ -8,8 +8,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from pencil.data import inputs_digest
 from pencil.engine import Engine
-from pencil.quality.noise import estimate_noise
+from pencil.quality.noise import estimate_noise, questioned
 from pencil.quality.thresholds import scores_of
 from pencil.results import documents, labels_table, summary
 from pencil.results.arrays import write_arrays
@@ -50,6 +51,7 @@ def write_description(plan: Plan, folder: RunFolder) -> None:
         held_out=len(dataset.held_out or ()),
         test=len(dataset.test or ()),
         fingerprint=str(dataset.facts.get("fingerprint", "")),
+        inputs=inputs_digest(dataset),
         seed=plan.settings.seed,
     )
 
@@ -65,6 +67,7 @@ def summarise(
     settings, dataset = plan.settings, plan.dataset
     given, corrected = (np.asarray(table[name].fill_null(-1)) for name in ("given", "corrected"))
     clean = np.asarray(table["clean"].fill_null(-1)) if "clean" in table.column_names else None
+    asked = questioned(given, corrected, np.asarray(table["split"]))
     steady = sum(record["seconds"] for record in history) or 1.0
     return summary.Summary(
         method=settings.method,
@@ -79,7 +82,7 @@ def summarise(
         caution=beware(plan, history),
         num_changed=int(((corrected != given) & (given >= 0)).sum()),
         num_suspect=sum(d != "keep" for d in table["decision"].to_pylist()),
-        estimated_noise_rate=estimate_noise(given, corrected, dataset.num_classes).rate,
+        estimated_noise_rate=estimate_noise(given[asked], corrected[asked], dataset.num_classes).rate,
         seconds=engine.seconds,
         images_per_second=len(history) * len(dataset.train) / steady,
         environment=made_with,

@@ -5,6 +5,7 @@ import warnings
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -28,6 +29,8 @@ from pencil.run.sittings import changed
 from pencil.run.unseen import notes_on_texts
 from pencil.runtime import PRECISIONS, choose_device
 
+OF_FILES = ("image_folder", "table", "hf")
+"""Sources that decode files of images, and can scale them."""
 _WHOLE = re.compile("-?(0|[1-9][0-9]*)")
 _WITH_POINT = re.compile(rf"{_WHOLE.pattern}\.[0-9]*")
 
@@ -102,7 +105,7 @@ def predict_run(
     folder = RunFolder.open(run)
     settings = from_document(read_toml(folder.config))
     model = load_network(folder, settings, backbone=backbone)
-    dataset, features = source, _features(folder)
+    dataset, features, preparation = source, _features(folder), read_preparation(folder)
     if not isinstance(source, (Dataset, str, Path)):
         raise PencilError(
             f"cannot predict a {type(source).__name__}; give a path, a source's name or a pencil.data.Dataset, as "
@@ -110,11 +113,10 @@ def predict_run(
         )
     if not isinstance(source, Dataset):
         wanted = _data_settings(str(source), settings, data_settings or {})
-        columns = _columns(folder)
-        dataset = data.read(wanted, labels_needed=False, trained_features=features, trained_columns=columns)
+        dataset = _read(wanted, folder, preparation, features)
     examples = _choose(dataset, split)
-    preparation = read_preparation(folder)
-    notes = notes_on_texts(dataset, examples, features)
+    beside = dataset.facts.get("left_out") if isinstance(source, (str, Path)) else None
+    notes = (*([beside] if beside else ()), *notes_on_texts(dataset, examples, features))
     if features:
         examples, dataset = _aligned(examples, dataset, features)
     if dataset.preparation.kind != preparation.kind or dataset.preparation.whole != preparation.whole:
@@ -135,6 +137,17 @@ def predict_run(
     names = (*dataset.class_names, "")
     given_names = tuple(names[g] for g in examples.given)
     return Predictions(examples.ids, classes, probabilities.numpy(), given, given_names, notes)
+
+
+def _read(wanted: DataSettings, folder: RunFolder, preparation: Preparation, features: Sequence[str]) -> Dataset:
+    """Read data for a run: images of another size are scaled to that of the run's own, where that is a square."""
+    reading = partial(data.read, labels_needed=False, trained_features=features, trained_columns=_columns(folder))
+    dataset = reading(wanted)
+    found, trained = dataset.preparation.raw_shape, preparation.raw_shape
+    fits = found == trained or not dataset.preparation.kind == preparation.kind == "images"
+    if fits or trained[0] != trained[1] or data.source_kind(wanted) not in OF_FILES or "size" in wanted.options:
+        return dataset
+    return reading(replace(wanted, options={**wanted.options, "size": trained[0]}))
 
 
 def _called(source: Any) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 
 from pencil.backbones import is_given
 from pencil.config import from_document
+from pencil.data import inputs_digest
 from pencil.errors import PencilError
 from pencil.results.documents import read_object
 from pencil.results.folder import RunFolder
@@ -43,9 +44,10 @@ def refuse_other_settings(saved: Document, asked: Document, folder: RunFolder) -
 
 def refuse_other_data(prepared: Plan, folder: RunFolder) -> None:
     """A run goes on with the data it was started with."""
-    before = read_object(folder.split).get("fingerprint") if folder.split.exists() else None
-    now = prepared.dataset.facts.get("fingerprint")
-    if before and now != before:
+    before = read_object(folder.split) if folder.split.exists() else {}
+    same = not before.get("fingerprint") or prepared.dataset.facts.get("fingerprint") == before["fingerprint"]
+    # Runs of earlier versions know their data by ids and labels alone.
+    if not same or (before.get("inputs") and inputs_digest(prepared.dataset) != before["inputs"]):
         raise PencilError(
             f"the data has changed since the run in {folder.path} was started; restore it, or start a new run."
         )

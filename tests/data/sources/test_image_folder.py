@@ -57,6 +57,20 @@ def test_sets_of_their_own(fakes, load_data, tmp_path):
     np.testing.assert_array_equal(data.test.inputs.array[1], fakes.pixels(1, 16, seed=1)[0])
 
 
+def test_sets_beside_folders_of_other_names_are_no_classes(fakes, load_data, tmp_path):
+    for name in ("train", "val", "unlabelled"):
+        fakes.image_folder(tmp_path / "pets" / name)
+    with pytest.raises(PencilError, match=r"unlabelled beside train, which looks like a set; .* rename it, or move"):
+        load_data(tmp_path / "pets")
+    fakes.image_folder(tmp_path / "more" / "train")
+    fakes.image_folder(tmp_path / "more" / "dev")
+    with pytest.raises(PencilError, match="folder dev beside train"):
+        load_data(tmp_path / "more")
+    fakes.image_folder(tmp_path / "traffic" / "train", classes=("fast", "slow"))
+    fakes.image_folder(tmp_path / "traffic" / "car", classes=("red", "blue"))
+    assert load_data(tmp_path / "traffic").class_names == ("car", "train")
+
+
 def test_a_class_may_be_called_train(fakes, load_data, tmp_path):
     fakes.image_folder(tmp_path / "traffic", classes=("car", "train"))
     assert load_data(tmp_path / "traffic").class_names == ("car", "train")

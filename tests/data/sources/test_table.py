@@ -358,3 +358,8 @@ def test_digits_that_32_bits_do_not_hold_are_told(tmp_path):
     path.write_text("near,far,label\n" + "".join(f"{n},{10**10 + n},{n % 2}\n" for n in range(30)))
     line = read(DataSettings(source=str(path))).facts["blurred"]
     assert line.startswith("column far varies by 8.66 around 10000000014.5, which 32 bits do not tell apart")
+
+
+def test_features_of_one_name_are_refused(load_data, tmp_path):
+    with pytest.raises(PencilError, match='two features would be called "a=b"; rename the column'):
+        load_data(csv(tmp_path, "a,a=b,label\nb,1,x\nc,2,y\n"))

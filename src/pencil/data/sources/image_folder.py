@@ -78,8 +78,18 @@ def _set_folders(root: Path) -> dict[str, Path]:
     """Find train, val and test; where any folder has another name they are all classes."""
     found = _subfolders(root)
     sets = {_SETS[folder.name.lower()]: folder for folder in found if folder.name.lower() in _SETS}
-    if len(sets) == len(found) and "train" in sets and _subfolders(sets["train"]):
+    if "train" not in sets or not _subfolders(sets["train"]):
+        return {"train": root}
+    others = [folder for folder in found if folder.name.lower() not in _SETS]
+    if not others:
         return sets
+    classes = {folder.name for folder in _subfolders(sets["train"])}
+    for other in others:
+        if len(sets) > 1 or classes & {folder.name for folder in _subfolders(other)}:
+            raise PencilError(
+                f"{root} has the folder {other.name} beside {sets['train'].name}, which looks like a set; sets are"
+                " called train, val and test: rename it, or move it elsewhere."
+            )
     return {"train": root}
 
 
