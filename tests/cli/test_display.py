@@ -82,7 +82,7 @@ def test_place_names_phase_and_epoch() -> None:
 def test_figures_show_only_what_is_known() -> None:
     shown = display.Lines("")
     shown.record = record(0)
-    assert shown.figures() == ["loss 1.250", "given labels 40.0%", "changed 1,234", "5,678 images/s"]
+    assert shown.figures() == ["loss 1.250", "given labels 40.0%", "changed 1,234", "5,678 examples/s"]
     shown.record = record(0, held_out_accuracy=50.0, test_accuracy=60.0, label_accuracy=70.0)
     assert shown.figures()[2:-1] == ["held out 50.0%", "test 60.0%", "changed 1,234", "correct labels 70.0%"]
 

@@ -42,7 +42,7 @@ def test_the_summary_says_what_came_out_and_where_it_is(pencil: Command, rows: P
 def test_progress_is_a_plain_line_where_there_is_no_terminal(pencil: Command, rows: Path) -> None:
     last = pencil("train", rows, "--out", "run", *QUICK).err.splitlines()[-1]
     assert last.startswith("phase 3/3 tuning, epoch 3/3: loss ")
-    for word in ("given labels", "held out", "test", "changed", "correct labels", "images/s"):
+    for word in ("given labels", "held out", "test", "changed", "correct labels", "examples/s"):
         assert word in last
     assert "\x1b" not in last
 

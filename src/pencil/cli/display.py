@@ -80,7 +80,7 @@ class Shown:
         words = ["loss no number" if lost else f"loss {record['loss']:.3f}"]
         words += [f"{word} {record[key]:.1f}%" for key, word in named.items() if key in record]
         words.insert(-1 if "label_accuracy" in record else len(words), f"changed {record['relabelled']:,}")
-        return [*words, f"{record['images_per_second']:,.0f} images/s"]
+        return [*words, f"{record['images_per_second']:,.0f} examples/s"]
 
 
 class Lines(Shown):

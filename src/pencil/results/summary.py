@@ -95,7 +95,7 @@ def in_words(result: Mapping[str, Any]) -> list[tuple[str, str]]:
     rows.append(("labels changed", f"{result['num_changed']:,}"))
     rows.append(("suspects", f"{result['num_suspect']:,} to look at"))
     rows.append(("estimated noise", percent(result["estimated_noise_rate"])))
-    rows.append(("time", f"{result['seconds']:.0f} s, {result['images_per_second']:,.0f} images/s"))
+    rows.append(("time", f"{result['seconds']:.0f} s, {result['images_per_second']:,.0f} examples/s"))
     if caution := result.get("caution"):
         rows.append(("careful", caution))
     return rows
