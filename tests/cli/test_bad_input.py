@@ -129,6 +129,15 @@ def test_an_option_that_is_wrong(pencil: Command, rows: Path, place: Path, case:
     refused(pencil, place, words, "train", rows, "--out", "run", *quick, *options)
 
 
+WIDER = "from torch import nn\ndef wide(spec, num_classes):\n    return nn.Linear(spec.shape[0], num_classes + 2)\n"
+
+
+def test_a_network_of_ones_own_with_another_number_of_outputs(pencil: Command, rows: Path, place: Path) -> None:
+    Path("net.py").write_text(WIDER)
+    words = ("net.py:wide turns inputs", "[2, 5]", "[2, 3], a number for each class")
+    refused(pencil, place, words, "train", rows, "--backbone", "net.py:wide", "--out", "run", "--epochs", "1,1,1")
+
+
 def test_noise_by_annotators_who_cannot_see_the_inputs(pencil: Command, place: Path) -> None:
     Path("mine.py").write_text(
         "import torch\nfrom torch.utils.data import TensorDataset\nfrom pencil.data import from_torch\n"
