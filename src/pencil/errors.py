@@ -3,6 +3,9 @@
 import difflib
 from collections.abc import Iterable
 
+TOO_LARGE = "it is larger than the limit on file sizes; raise that (ulimit -f unlimited)"
+"""What to say of a file that the system does not let grow (EFBIG)."""
+
 
 class PencilError(Exception):
     """Something in the input is wrong: one line that names it and the remedy; exit code 2."""

@@ -21,6 +21,8 @@ def test_bad_input_is_one_line(pencil: Command, trained: Path) -> None:
         (["--to", "csv", "--out", "taken"], "already exists"),
         (["--to", "csv", "--out", "no/where"], "does not exist"),
         (["--to", "image_folder", "--out", "new"], "rows of a table"),
+        (["--to", "csv", "--out", "q.parquet"], "use --to parquet, or an --out that ends in .csv."),
+        (["--torch-export", "--out", "q.onnx"], "use --onnx, or an --out that ends in .pt2."),
         (["--to", "csv"], "--out"),
         (["--out", "new"], "say what to export"),
         (["--to", "csv", "--onnx", "--out", "new"], "say what to export"),

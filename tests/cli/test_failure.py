@@ -1,5 +1,6 @@
 """What goes wrong outside of the program is one line and an exit code; a bug keeps its traceback."""
 
+import errno
 import os
 import signal
 from collections.abc import Callable
@@ -22,8 +23,10 @@ def fails_with(error: BaseException) -> Callable[[], None]:
     ("error", "code", "words"),
     [
         (PencilError("row 3 is\nbad"), 2, "pencil: row 3 is bad"),
+        (PencilError('the class "a\x1b[2Jb" is bad'), 2, 'the class "a\\x1b[2Jb" is bad'),
         (PermissionError(13, "Permission denied", "/root/x"), 2, "/root/x: Permission denied"),
         (OSError(28, "No space left on device"), 2, "No space left"),
+        (OSError(errno.EFBIG, "File too large"), 2, "File too large; it is larger than the limit on file sizes"),
         (MemoryError(), 1, "batch_size"),
         (RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory"), 1, "batch_size"),
         (type("OutOfMemoryError", (RuntimeError,), {})("CUDA out of memory"), 1, "batch_size"),

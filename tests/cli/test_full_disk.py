@@ -51,3 +51,4 @@ def test_a_file_that_may_not_grow(pencil: Command, rows: Path) -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert ended.code == 2
     assert ended.line.startswith("pencil: run/") and "could not be written" in ended.line
+    assert "limit on file sizes" in ended.line and "ulimit -f" in ended.line

@@ -4,10 +4,11 @@ import json
 import tomllib
 from pathlib import Path
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from .conftest import QUICK, Command, listing
+from .conftest import QUICK, Command, listing, write_rows
 
 FILES = {
     "config.toml", "result.json", "history.jsonl", "labels.parquet", "label_distributions.safetensors",
@@ -95,6 +96,15 @@ def test_later_layers_win(pencil: Command, rows: Path) -> None:
     assert settings["seed"] == 2
     assert settings["optimizer"] == settings["optimizer"] | {"batch_size": 32, "momentum": 0.5}
     assert settings["options"]["label_lr"] == "50" and "label_step" not in settings["options"]
+
+
+def test_a_dry_run_shows_each_name_in_one_line(pencil: Command, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pencil.run.estimate.SAMPLE_SECONDS", 0.2)
+    names = ["a\nb", "c\x1b[31m", "d\u2028e", "été"]
+    write_rows(place / "rows.npz", y=np.array(names)[np.arange(120) % 4], clean=None, x_test=None, y_test=None)
+    ended = pencil("train", "rows.npz", "--out", "run", "--dry-run", *QUICK)
+    assert ended.code == 0, ended.err
+    assert "classes    4: a\\nb, c\\x1b[31m, d\\u2028e, été\n" in ended.out
 
 
 @pytest.mark.parametrize("shape", ["text", "json"])

@@ -85,3 +85,15 @@ def test_too_little_room_is_said(files, tmp_path, monkeypatch):
     monkeypatch.setattr(cache.shutil, "disk_usage", lambda _: type("Usage", (), {"free": 10})())
     with pytest.raises(PencilError, match=r"set PENCIL_CACHE to another disk"):
         decoded(files, tmp_path / "cache")
+
+
+def test_a_file_that_may_not_grow_names_the_limit(files, tmp_path):
+    resource = pytest.importorskip("resource")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
+    try:
+        with pytest.raises(PencilError, match=r"\.npy cannot be written: .*limit on file sizes.*ulimit -f"):
+            decoded(files, tmp_path / "cache")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert list((tmp_path / "cache" / "images").iterdir()) == []

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import shutil
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -16,6 +17,7 @@ from pencil import data
 from pencil.config import DataSettings
 from pencil.data.located import Located, read_dataset
 from pencil.errors import PencilError
+from pencil.export.label_studio import interface
 from pencil.export.labels import read_labels
 from pencil.export.write import FORMS, export_run
 from pencil.results.documents import write_json
@@ -113,6 +115,19 @@ def test_label_studio_tasks_fit_their_interface(photo_run: Path, tmp_path: Path)
     assert reviewed == [["été"], [labels.table["given_name"][1].as_py()]]
 
 
+@pytest.mark.parametrize("sign", ["\u202e", "\u200d", "\x85", "\ue000", "\U0001f436", "\t", "\n", "\r", "\ufffd"])
+def test_label_studio_gets_every_name_that_xml_can_hold(sign: str) -> None:
+    names = [f"a{sign}b", sign]
+    read = ET.fromstring(interface(names, "image").encode())
+    assert [choice.get("value") for choice in read.iter("Choice")] == names
+
+
+@pytest.mark.parametrize("sign", ["\0", "\x1b", "\x0b", "\ud800", "\ufffe", "\uffff"])
+def test_label_studio_gets_no_name_that_xml_cannot_hold(sign: str) -> None:
+    with pytest.raises(PencilError, match="has signs that XML cannot hold; rename it"):
+        interface(["fine", f"a{sign}b"], "image")
+
+
 def test_label_studio_shows_rows_of_a_table_as_text(table_run: Path, tmp_path: Path) -> None:
     export_run(table_run, "label_studio", tmp_path / "out")
     task = json.loads((tmp_path / "out" / "tasks.json").read_text())[0]
@@ -175,6 +190,42 @@ def test_data_that_has_moved_is_found(photo_run: Path, photos: Path, tmp_path: P
     export_run(photo_run, "image_folder", tmp_path / "out", source=str(tmp_path / "moved" / "photos"))
     links = list((tmp_path / "out").rglob("*.png"))
     assert all(path.resolve().is_relative_to((tmp_path / "moved").resolve()) for path in links) and links
+
+
+@pytest.mark.parametrize(
+    ("form", "name", "remedy"),
+    [
+        ("csv", "q.parquet", "use --to parquet, or an --out that ends in .csv"),
+        ("csv", "q.PQ", "use --to parquet, or an --out that ends in .csv"),
+        ("csv", "q.tsv", "use an --out that ends in .csv"),
+        ("csv", "q.onnx", "use --onnx, or an --out that ends in .csv"),
+        ("cleanlab", "q.parquet", "use --to parquet, or an --out that ends in .csv"),
+        ("parquet", "q.csv", "use --to csv or --to cleanlab, or an --out that ends in .parquet"),
+        ("image_folder", "q.csv", "use --to csv or --to cleanlab, or an --out that is the name of a folder"),
+    ],
+)
+def test_an_ending_of_another_form_is_refused(
+    photo_run: Path, tmp_path: Path, form: str, name: str, remedy: str
+) -> None:
+    with pytest.raises(PencilError, match=re.escape(f"{name} is not what --to {form} writes; {remedy}.")):
+        export_run(photo_run, form, tmp_path / name)
+    assert not (tmp_path / name).exists()
+
+
+@pytest.mark.parametrize(("form", "name"), [("csv", "a.CSV"), ("parquet", "a.pq"), ("csv", "a.txt"), ("csv", "v1.2")])
+def test_any_other_ending_is_taken(photo_run: Path, tmp_path: Path, form: str, name: str) -> None:
+    assert export_run(photo_run, form, tmp_path / name) == 36
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_names_come_back_as_they_are(photo_run: Path, tmp_path: Path, form: str) -> None:
+    """Also those that a spreadsheet takes for formulas: what reads an export again finds the same names."""
+    names = ["=1+1", "+cat", "@dog"]
+    write_json(photo_run / "classes.json", names)
+    (photo_run / "checksums.json").unlink()
+    export_run(photo_run, form, tmp_path / f"a.{form}")
+    read = lines(tmp_path / "a.csv") if form == "csv" else pq.read_table(tmp_path / "a.parquet").to_pylist()
+    assert {row["final_name"] for row in read} <= set(names) and read[0]["final_name"] == "@dog"
 
 
 def test_an_unknown_form_gets_the_right_one(photo_run: Path, tmp_path: Path) -> None:

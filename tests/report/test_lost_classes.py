@@ -13,16 +13,16 @@ from .conftest import MakeRun, read_page, report_of
 
 
 def test_a_run_names_it_in_its_log_and_its_report(tmp_path: Path) -> None:
-    """Three examples called "owl" that look like every other "cat" cannot be told from them."""
+    """Three examples called "owl", a name of two lines, that look like every other "cat" cannot be told from them."""
     rng = np.random.default_rng(0)
     x = np.concatenate([rng.normal(2, 0.1, (63, 4)), rng.normal(-2, 0.1, (60, 4))]).astype(np.float32)
-    names = np.array(["cat"] * 60 + ["owl"] * 3 + ["dog"] * 60)
+    names = np.array(["cat"] * 60 + ["night\nowl"] * 3 + ["dog"] * 60)
     settings = {"options": {"anchor": 0.0, "label_step": "20"}, "optimizer": {"batch_size": 16}}
     pencil.fit(x, names, out=tmp_path / "run", epochs=(3, 6, 1), backbone="mlp", device="cpu", settings=settings)
     folder = RunFolder(tmp_path / "run")
-    assert line_of("owl") in folder.log.read_text()
+    assert line_of(r"night\nowl") in folder.log.read_text(), "a log has one line for each"
     warnings = read_page(report_of(folder)).all("p", kind="warning")
-    assert [warning.text for warning in warnings] == [line_of("owl")]
+    assert [warning.text for warning in warnings] == [line_of("night owl")]
 
 
 def test_no_class_is_lost_where_all_have_examples(make_run: MakeRun) -> None:

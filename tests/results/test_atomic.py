@@ -56,6 +56,22 @@ def test_a_full_disk_under_a_writer_that_reports_it_as_text(tmp_path: Path, monk
     assert names(tmp_path) == []
 
 
+def test_a_file_that_is_larger_than_allowed_names_the_limit(tmp_path: Path) -> None:
+    resource = pytest.importorskip("resource")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
+    try:
+        with pytest.raises(
+            PencilError, match=r"a.txt could not be written: .* limit on file sizes.*ulimit -f.*--resume"
+        ):
+            write_atomic(tmp_path / "a.txt", b"x" * 2000)
+        with pytest.raises(PencilError, match=r"ulimit -f"):
+            arrays.write_arrays(tmp_path / "a.safetensors", {"a": np.zeros(2000)})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert names(tmp_path) == []
+
+
 @pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="needs a device that is always full")
 def test_a_disk_that_is_really_full(tmp_path: Path) -> None:
     def write(temporary: Path) -> None:

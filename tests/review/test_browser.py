@@ -150,6 +150,43 @@ def test_filters_and_pages_by_hand(browser: Any, make: Callable[..., Path], trou
         page.context.close()
 
 
+def test_any_quality_from_0_to_1_is_a_bound_and_nothing_else(
+    browser: Any, make: Callable[..., Path], troubles: list[str]
+) -> None:
+    low, high = "#filters [name=low]", "#filters [name=high]"
+    with serving(make(count=600)) as server:
+        page = opened(browser, server.address, troubles)
+        page.select_option("#filters [name=decision]", "any")
+        shows(page, "#place", "1–60 of 600")
+        page.fill(low, "0.33")
+        shows(page, "#place", "1–60 of 400")
+        assert not page.is_visible("#wrong") and "low=0.33" in page.url
+        for wrong in ("1.5", "-0.1", "1e"):
+            page.press(low, "Control+A")
+            page.type(low, wrong)
+            sync_api.expect(page.locator(low)).to_have_attribute("aria-invalid", "true")
+            shows(page, "#wrong", "a number from 0 to 1")
+            page.press(low, "Enter")
+            page.fill("#filters [name=find]", "picture-0000")  # Of these ten, six are of that quality.
+            shows(page, "#place", "1–6 of 6")
+            page.fill("#filters [name=find]", "")
+            shows(page, "#place", "1–60 of 400")
+            assert "low=0.33" in page.url, "the last bound that was one"
+        page.fill(low, "")
+        shows(page, "#place", "1–60 of 600")
+        page.fill(high, "0.1234")  # Of 0.1 + 0.05 n / 600 for n = 0, 3, 6, …
+        shows(page, "#place", "1–60 of 94")
+        assert not page.is_visible("#wrong") and page.get_attribute(low, "aria-invalid") == "false"
+        page.reload()
+        shows(page, "#place", "1–60 of 94")
+        assert page.input_value(high) == "0.1234"
+        page.fill(high, "2")
+        page.click("text=Reset")
+        shows(page, "#place", "1–60 of 200")
+        assert not page.is_visible("#wrong")
+        page.context.close()
+
+
 def test_the_end_leads_back_to_what_is_left(browser: Any, make: Callable[..., Path], troubles: list[str]) -> None:
     with serving(make(count=9)) as server:
         page = opened(browser, server.address, troubles)

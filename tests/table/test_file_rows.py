@@ -1,5 +1,6 @@
 """Rows in a sparse file, and the journal that undoes what came after a checkpoint."""
 
+import errno
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -163,3 +164,13 @@ def test_a_damaged_length_in_the_journal_takes_no_memory(tmp_path: Path) -> None
     content[16:24] = (2**60).to_bytes(8, "little")
     journal.write_bytes(content)
     assert list(_rows(tmp_path).journal.records(7)) == []
+
+
+def test_a_file_that_may_not_grow_names_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> int:
+        raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
+
+    rows = _rows(tmp_path)
+    monkeypatch.setattr(os, "pwrite", refuse)
+    with pytest.raises(PencilError, match=r"could not be written: .*limit on file sizes.*ulimit -f.* --resume"):
+        rows.write(np.array([3]), _random(0, 1))

@@ -9,6 +9,7 @@ from typing import Any
 import typer
 
 from pencil.cli.timing import spoken
+from pencil.lines import in_one_line
 from pencil.results.folder import RunFolder
 
 
@@ -76,20 +77,24 @@ def _print(facts: dict[str, Any], warnings: Sequence[str]) -> None:
     shape = " × ".join(str(side) for side in facts["input_shape"])
     noise = f", with noise {facts['noise']}" if facts["noise"] else ""
     noise += f" ({facts['noise_told']})" if facts["noise_told"] else ""
-    typer.echo(f"reads      {facts['source']}: {examples}{noise}")
-    typer.echo(f"classes    {len(facts['classes'])}: {_some(facts['classes'])}")
-    typer.echo(f"input      {shape}")
-    typer.echo(f"trains     {facts['backbone']}, {facts['parameters']:,} parameters")
+    _say(f"reads      {facts['source']}: {examples}{noise}")
+    _say(f"classes    {len(facts['classes'])}: {_some(facts['classes'])}")
+    _say(f"input      {shape}")
+    _say(f"trains     {facts['backbone']}, {facts['parameters']:,} parameters")
     told = f" * (told {facts['extra_information']})" if facts["extra_information"] else ""
-    typer.echo(f"method     {facts['method']}{told}, recipe {facts['recipe']}, batches of {facts['batch_size']}")
+    _say(f"method     {facts['method']}{told}, recipe {facts['recipe']}, batches of {facts['batch_size']}")
     for number, phase in enumerate(facts["phases"], start=1):
         most = "at most " if phase["patience"] else ""
         more = f" (up to {phase['at_most']} where most labels are wrong)" if phase["at_most"] > phase["epochs"] else ""
         epochs = f"{most}{phase['epochs']} epochs{more}"
-        typer.echo(f"phase {number}    {phase['name']}: {epochs}, learning rate {phase['lr']}")
-    typer.echo(f"device     {facts['device']}")
+        _say(f"phase {number}    {phase['name']}: {epochs}, learning rate {phase['lr']}")
+    _say(f"device     {facts['device']}")
     for warning in warnings:
-        typer.echo(f"warning    {warning}")
+        _say(f"warning    {warning}")
+
+
+def _say(line: str) -> None:
+    typer.echo(in_one_line(line))
 
 
 def _some(names: Sequence[str], most: int = 10) -> str:

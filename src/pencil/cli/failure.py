@@ -1,5 +1,6 @@
 """How a command ends when something goes wrong: one line on stderr and an exit code; bugs keep their traceback."""
 
+import errno
 import functools
 import os
 import signal
@@ -10,7 +11,8 @@ from typing import Any, ParamSpec
 
 import typer
 
-from pencil.errors import PencilError
+from pencil.errors import TOO_LARGE, PencilError
+from pencil.lines import in_one_line
 
 P = ParamSpec("P")
 
@@ -31,7 +33,7 @@ class Terminated(BaseException):
 
 def one_line(text: str) -> None:
     """Write an error as a single line on stderr."""
-    words = " ".join(text.split())
+    words = in_one_line(" ".join(text.split()))
     # A damaged file's endless word is cut out of the middle: the file's name stands in front, the remedy behind.
     shown = words if len(words) <= LONGEST else f"{words[: LONGEST // 2]} … {words[-LONGEST // 2 :]}"
     sys.stderr.write(f"pencil: {shown}\n")
@@ -76,7 +78,8 @@ def _report(error: BaseException) -> int | None:
         return 1
     if isinstance(error, OSError):
         place = f"{error.filename}: " if error.filename else ""
-        one_line(f"{place}{error.strerror or error}; check the path, its permissions and the space left.")
+        remedy = TOO_LARGE if error.errno == errno.EFBIG else "check the path, its permissions and the space left"
+        one_line(f"{place}{error.strerror or error}; {remedy}.")
         return BAD_INPUT
     return None
 

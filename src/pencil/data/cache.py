@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import shutil
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 
 from pencil.data.arrays import SMALL_SIDE
 from pencil.data.images import decode, image_size
-from pencil.errors import PencilError
+from pencil.errors import TOO_LARGE, PencilError
 
 _FORMAT = "pencil images 1"
 _TIFF_FORMAT = "pencil images 2"
@@ -129,7 +130,8 @@ def _write(files: Sequence[Path], size: tuple[int, int], path: Path) -> None:
         _decode_all(files, size, Path(temporary))
         os.replace(temporary, path)
     except OSError as error:
-        raise PencilError(f"{path} cannot be written ({error}); set PENCIL_CACHE to another disk.") from error
+        why = TOO_LARGE if error.errno == errno.EFBIG else f"{error}; set PENCIL_CACHE to another disk"
+        raise PencilError(f"{path} cannot be written: {why}.") from error
     finally:
         Path(temporary).unlink(missing_ok=True)
 

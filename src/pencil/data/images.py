@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,9 @@ from pencil.errors import PencilError
 LONGEST_SIDE = 12_000
 FORMATS = ("BMP", "GIF", "JPEG", "JPEG2000", "PNG", "PPM", "TIFF", "WEBP")
 """Those that are read; Pillow knows others that start other programs (EPS) or have seen few hostile files."""
+_SUFFIXES = {"BMP": ".bmp", "GIF": ".gif", "JPEG": ".jpg", "JPEG2000": ".jp2", "MPO": ".jpg", "PNG": ".png"}
+_SUFFIXES |= {"PPM": ".ppm", "TIFF": ".tif", "WEBP": ".webp"}
+"""What files of each format are called; MPO is a JPEG that holds more pictures."""
 _TURNS = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
     3: Image.Transpose.ROTATE_180,
@@ -30,6 +34,20 @@ def image_size(path: Path) -> tuple[int, int]:
     """Return (height, width) from a file's header, turned as its camera noted."""
     with _open(path) as image:
         return _upright_size(image)
+
+
+def image_suffix(path: Path) -> str:
+    """Return the ending by which other programs know a file as an image: its own, else that of its content."""
+    own = path.suffix.lower()
+    if own in _known_suffixes():
+        return own
+    with _open(path) as image:
+        return _SUFFIXES.get(image.format or "", "")
+
+
+@cache
+def _known_suffixes() -> frozenset[str]:
+    return frozenset(suffix for suffix, name in Image.registered_extensions().items() if name in FORMATS)
 
 
 def decode(path: Path, size: tuple[int, int]) -> NDArray[np.uint8]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from importlib.metadata import entry_points
 from itertools import chain
 from pathlib import Path
@@ -69,6 +70,17 @@ def read(
         kind = type(dataset).__name__
         raise PencilError(f"{name} gave a {kind}; a source returns a Dataset, e.g. pencil.data.from_arrays(x, y).")
     return dataset
+
+
+def original_files(settings: DataSettings) -> Mapping[str, Path] | None:
+    """Return the image file of each id without decoding any; None where the source does not say.
+
+    Only sources of this package are asked: code that others name is not run for it.
+    """
+    name, location = _resolve(settings)
+    listed = getattr(import_module(f"{PACKAGE}.{name}"), "original_files", None) if name in _names() else None
+    root = Path(settings.root) if settings.root else None
+    return listed and listed(Request(location=location, root=root, options=dict(settings.options), labels_needed=False))
 
 
 def source_kind(settings: DataSettings) -> str:

@@ -94,9 +94,9 @@ def _refuse_other_mark(path: Path, header: bytes) -> None:
     """Refuse a file that would be one column, since another mark separates its cells."""
     if _mark(path).encode() in header:
         return
-    if b";" in header:
+    if other := next((mark for mark in ";|" if mark.encode() in header), ""):
         wanted = "tabs" if _mark(path) == "\t" else "commas"
-        raise PencilError(f'{path} seems to be separated by ";"; separate it by {wanted}.')
+        raise PencilError(f'{path} seems to be separated by "{other}"; separate it by {wanted}.')
     if b"\t" in header:
         raise PencilError(f"{path} seems to be separated by tabs; call it .tsv, or separate it by commas.")
     if b"," in header:
@@ -214,6 +214,8 @@ def _feature(table: Any, name: str) -> tuple[NDArray[np.float64], list[str]]:
         return np.asarray(as_numbers, dtype=np.float64)[:, None], [name]
     if is_vector(values.type):
         return vectors(values, name)
+    if pa.types.is_null(values.type):
+        raise PencilError(f'the column "{name}" is empty; leave it out of features.')
     if not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)):
         raise PencilError(f'the column "{name}" is {values.type}, neither numbers nor texts; leave it out of features.')
     # A missing text is a level of its own: that it is missing may say something.

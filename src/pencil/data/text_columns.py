@@ -1,4 +1,4 @@
-"""Columns of texts that a network would learn by heart: numbers of which some cells are none, and names of rows."""
+"""Columns that a network learns nothing from: numbers of which some cells are none, names of rows, empty ones."""
 
 from __future__ import annotations
 
@@ -25,22 +25,34 @@ def learnable(table: Any, names: Sequence[str], where: object, *, chosen: bool) 
     What a user has chosen is kept; where it comes from is for messages.
     """
     _refuse_broken_numbers(table, names, where)
+    empty = [] if chosen else [name for name in names if _is_empty(column(table, name))]
     names_of_rows = [] if chosen else that_name_rows(table, names)
-    kept = [name for name in names if name not in names_of_rows]
-    if names and not kept:
-        raise PencilError(
+    dropped = {*empty, *names_of_rows}
+    kept = [name for name in names if name not in dropped]
+    if not kept:
+        raise _nothing_to_learn(names_of_rows, empty, where)
+    return kept, _left_out(names_of_rows, empty)
+
+
+def _nothing_to_learn(names_of_rows: Sequence[str], empty: Sequence[str], where: object) -> PencilError:
+    if names_of_rows:
+        return PencilError(
             f'the column "{names_of_rows[0]}" of {where} has another text in nearly every row, and there is nothing'
             " else to learn from; give numbers that say what each is about, such as a model of sentences makes."
         )
-    if not kept:
-        raise PencilError("there are no columns of features; name an image column or features.")
-    return kept, left_out(names_of_rows) if names_of_rows else ""
+    if empty:
+        return PencilError(
+            f'the column "{empty[0]}" of {where} is empty, and there is nothing else to learn from; fill it in, or give'
+            " other columns."
+        )
+    return PencilError("there are no columns of features; name an image column or features.")
 
 
 def beside(table: Any, used: Collection[str]) -> dict[str, NDArray[np.object_]]:
     """Return the texts of columns that are of no other use: people may want to read them."""
-    names = [name for name in table.column_names if name not in used and _is_text(column(table, name).type)]
-    return {name: np.array(column(table, name).fill_null("").to_pylist(), dtype=np.object_) for name in names}
+    found = {name: column(table, name) for name in table.column_names if name not in used}
+    texts = {name: values for name, values in found.items() if _is_text(values.type) and not _is_empty(values)}
+    return {name: np.array(values.fill_null("").to_pylist(), dtype=np.object_) for name, values in texts.items()}
 
 
 def _refuse_broken_numbers(table: Any, names: Sequence[str], where: object) -> None:
@@ -80,18 +92,33 @@ def _names_rows(values: Any) -> bool:
     return len(counts) > _FEW and 2 * pc.equal(counts, 1).true_count > len(values)
 
 
-def left_out(names: Sequence[str]) -> str:
-    """Say that columns are left out of the features since they name rows."""
-    if len(names) == 1:
-        return (
-            f'the column "{names[0]}" has another text in nearly every row and is left out;'
-            " name it by data.options.features to use it."
+def _left_out(names_of_rows: Sequence[str], empty: Sequence[str]) -> str:
+    """Say which columns are left out of the features, and why."""
+    told = []
+    if empty:
+        one = len(empty) == 1
+        told.append(f"{_listed(empty)} {'is empty and is' if one else 'are empty and are'} left out")
+    if names_of_rows:
+        one = len(names_of_rows) == 1
+        has, them = ("has", "it") if one else ("have", "them")
+        told.append(
+            f"{_listed(names_of_rows)} {has} another text in nearly every row and {'is' if one else 'are'} left out;"
+            f" name {them} by data.options.features to use {them}"
         )
+    return f"{'; '.join(told)}." if told else ""
+
+
+def _listed(names: Sequence[str]) -> str:
     listed = ", ".join(f'"{name}"' for name in names)
-    return (
-        f"the columns {listed} have another text in nearly every row and are left out;"
-        " name them by data.options.features to use them."
-    )
+    return f"the column{'s' if len(names) > 1 else ''} {listed}"
+
+
+def _is_empty(values: Any) -> bool:
+    """Say whether no cell of a column holds anything."""
+    missing = pc.is_null(values, nan_is_null=True)
+    if _is_text(values.type):
+        missing = pc.equal(values.fill_null(""), "")
+    return bool(missing.true_count == len(values))
 
 
 def _is_text(kind: Any) -> bool:

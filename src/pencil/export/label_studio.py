@@ -6,6 +6,7 @@ out/images/          what they show; serve it with LABEL_STUDIO_LOCAL_FILES_DOCU
                      LABEL_STUDIO_LOCAL_FILES_SERVING_ENABLED=true, and add out/images as local storage
 """
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,8 @@ CONTROL, VERSION = "label", "pencil"
 """Names of the choice in the interface, and of the model that predicted."""
 SHOWN = ("index", "id", "given_name", "quality", "decision", "split")
 """Columns that Label Studio's data manager can sort and filter by."""
+NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""What the production Char of XML 1.0 leaves out."""
 
 
 def write(labels: Labels, out: Path, wanted: Any) -> int:
@@ -50,7 +53,7 @@ def write(labels: Labels, out: Path, wanted: Any) -> int:
 
 def interface(classes: Sequence[str], kind: str) -> str:
     """Return the labelling interface: what is shown, and a choice of one class."""
-    if odd := [name for name in classes if not all(sign.isprintable() or sign in "\t\n\r" for sign in name)]:
+    if odd := [name for name in classes if NOT_IN_XML.search(name)]:
         raise PencilError(f"the class {odd[0]!r} has signs that XML cannot hold; rename it.")
     tag = "Text" if kind == "text" else "Image"
     choices = "\n".join(f"    <Choice value={quoteattr(name)}/>" for name in classes)

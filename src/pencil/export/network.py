@@ -19,7 +19,7 @@ from pencil.config import from_document, read_toml
 from pencil.data import Preparation
 from pencil.data.augment import Prepare
 from pencil.errors import PencilError, did_you_mean
-from pencil.export.write import check_new
+from pencil.export.place import check_place
 from pencil.results.atomic import write_atomic
 from pencil.results.documents import read_classes, read_object
 from pencil.results.folder import RunFolder
@@ -65,7 +65,7 @@ def export_network(run: str | Path, to: str, out: str | Path, *, backbone: str |
     if to not in FORMS:
         raise PencilError(f'there is no network format "{to}".{did_you_mean(to, FORMS)}')
     out = Path(out)
-    check_new(out)
+    check_place(out, to)
     folder = RunFolder.open(run)
     settings = from_document(read_toml(folder.config))
     preparation = read_preparation(folder)

@@ -12,6 +12,7 @@ from typing import Protocol, cast
 from pencil.errors import PencilError, did_you_mean
 from pencil.export.images import Images, open_images
 from pencil.export.labels import Labels, read_labels
+from pencil.export.place import check_place
 from pencil.results.atomic import cannot_write
 
 FORMS = ("csv", "parquet", "image_folder", "hf_dataset", "cleanlab", "label_studio", "fiftyone")
@@ -51,21 +52,13 @@ def export_run(
     if to not in FORMS:
         raise PencilError(f'there is no export "{to}".{did_you_mean(to, FORMS)}')
     out, wanted = Path(out), Wanted(source, root, copy)
-    check_new(out)
+    check_place(out, to)
     labels = read_labels(run)
     form = cast(Form, import_module(f"pencil.export.{to}"))
     if not form.FOLDER:
         return form.write(labels, out, wanted)
     with _new_folder(out) as folder:
         return form.write(labels, folder, wanted)
-
-
-def check_new(out: Path) -> None:
-    """Refuse a place that is taken, or that is in no folder."""
-    if out.exists() or out.is_symlink():
-        raise PencilError(f"{out} already exists; choose another --out.")
-    if not out.parent.is_dir():
-        raise PencilError(f"{out.parent} does not exist; make it first, or choose another --out.")
 
 
 @contextmanager

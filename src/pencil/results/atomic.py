@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from pencil.errors import PencilError
+from pencil.errors import TOO_LARGE, PencilError
 
 Writer = Callable[[Path], object]
 """Writes a whole file at the path it is given."""
@@ -57,6 +57,9 @@ def cannot_write(path: Path, error: Exception) -> PencilError:
     """Return the line for a person when the operating system refused a write."""
     if _number(error) in _FULL:
         return PencilError(f"the disk is full, {path} could not be written: free space and go on with --resume.")
+    if _number(error) == errno.EFBIG:
+        again = "and run the command again, a training with --resume"
+        return PencilError(f"{path} could not be written: {TOO_LARGE} {again}.")
     number = _number(error)
     return PencilError(f"{path} could not be written: {os.strerror(number) if number else error}.")
 

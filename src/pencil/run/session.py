@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pencil.engine import EpochRecord, Listener
+from pencil.lines import in_one_line
 from pencil.results.checkpoint_store import CheckpointStore
 from pencil.results.history import History
 from pencil.results.log_file import LogFile
@@ -119,6 +120,7 @@ class Session(Listener):
         return self.stopping.is_set()
 
     def note(self, line: str) -> None:
+        line = in_one_line(line)
         if self.log is not None:
             self.log.write(line)
         self.progress.note(line)

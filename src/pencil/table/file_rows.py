@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pencil.errors import PencilError
+from pencil.errors import TOO_LARGE, PencilError
 from pencil.table.journal import Journal
 
 _BLOCK = 4096
@@ -56,9 +56,8 @@ class FileRows:
                 self.noted[new] = True
             self._put(index_B, rows_BC)
         except OSError as error:
-            raise PencilError(
-                f"{self.path} could not be written ({error.strerror}): make room and go on with --resume."
-            ) from error
+            why = TOO_LARGE if error.errno == errno.EFBIG else f"{error.strerror}; make room"
+            raise PencilError(f"{self.path} could not be written: {why} and go on with --resume.") from error
         self.touched[index_B] = True
         self.checksums[index_B] = _checksums(np.ascontiguousarray(rows_BC, dtype=self.dtype))
 

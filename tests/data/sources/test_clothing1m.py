@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from pencil.config import DataSettings
+from pencil.data.load import original_files
 from pencil.errors import PencilError
 
 
@@ -34,6 +36,13 @@ def test_options_take_all_and_add_trusted_examples(fakes, load_data, tmp_path):
     data = load_data(tmp_path / "c", options={"size": 20, "per_class": 0, "clean_train": True})
     assert len(data.train) == 17 and data.train.trusted.tolist() == [False] * 15 + [True] * 2
     assert data.train.clean[-2:].tolist() == [0, 1] == data.train.given[-2:].tolist()
+
+
+def test_the_image_files_go_by_id(fakes, load_data, tmp_path):
+    folder = fakes.clothing1m(tmp_path / "c")
+    data = load_data(folder, options={"size": 20, "per_class": 0, "clean_train": True})
+    files = original_files(DataSettings(source=str(folder)))
+    assert all(files[name].is_file() for name in [*data.train.ids.tolist(), *data.held_out.ids.tolist()])
 
 
 def test_missing_files_and_labels_are_named(fakes, load_data, tmp_path):

@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from pencil.config import DataSettings
+from pencil.data.load import original_files
 from pencil.errors import PencilError
 
 
@@ -17,6 +19,14 @@ def test_the_published_sets(fakes, load_data, tmp_path):
     # JPEG loses a little: the right image is still by far the nearest.
     distance = np.abs(fakes.pixels(12, 20).astype(int) - data.test.inputs.array[1].astype(int)).mean(axis=(1, 2, 3))
     assert distance.argmin() == 7
+
+
+def test_the_image_files_go_by_id(fakes, load_data, tmp_path):
+    folder = fakes.cub200(tmp_path)
+    data = load_data(folder, options={"size": 20}, held_out=0.0)
+    files = original_files(DataSettings(source=str(folder)))
+    ids = [*data.train.ids.tolist(), *data.test.ids.tolist()]
+    assert set(files) == set(ids) and all(files[name].is_file() for name in ids)
 
 
 def test_how_it_is_prepared(fakes, load_data, tmp_path):

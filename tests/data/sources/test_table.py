@@ -87,6 +87,7 @@ def test_soft_labels_votes_and_annotators(load_data, tmp_path):
         ("a,label,target\n1,x,u\n2,y,v\n", {}, r"label and target may each .* data\.options\.label=label"),
         ("a,Class,y\n1,x,u\n2,y,v\n", {"features": ["a"]}, "Class and y may each be the label"),
         ("a;b;label\n1;2;x\n2,5;3;y\n", {}, 't.csv seems to be separated by ";"; separate it by commas.'),
+        ("a|b|label\n1|2|x\n2,5|3|y\n", {}, r't.csv seems to be separated by "\|"; separate it by commas.'),
         ("a\tb\tlabel\n1\t2\tx\n2\t3\ty\n", {}, r"t.csv seems to be separated by tabs; call it \.tsv"),
         ("x,cat,dog\n1,0.5,1\n2,1,0\n", {"votes": ["cat", "dog"]}, 'row 1, column "cat" is 0.5; votes are whole'),
     ],
@@ -278,6 +279,32 @@ def test_columns_that_name_rows_are_left_out_unless_they_are_named(load_data, tm
         load_data(csv(tmp_path, "name,label\n" + "".join(f"Name {n},{n % 2}\n" for n in range(30))))
     few = csv(tmp_path, "name,label\n" + "".join(f"Name {n},{n % 2}\n" for n in range(20)))
     assert len(load_data(few, held_out=0.0).facts["features"]) == 20
+
+
+def test_columns_that_are_empty_are_left_out(load_data, tmp_path):
+    rows = [f"{n},Name {n},,{n % 2}\n" for n in range(30)]
+    data = load_data(csv(tmp_path, "a,name,z,label\n" + "".join(rows)), held_out=0.0)
+    assert data.facts["features"] == ["a"] and list(data.train.texts) == ["name"]
+    assert data.facts["left_out"] == (
+        'the column "z" is empty and is left out; the column "name" has another text in nearly every row and is left'
+        " out; name it by data.options.features to use it."
+    )
+    many = {"a": [1.0, 2, 3], "n": pa.nulls(3, pa.float64()), "t": ["", None, ""], "label": ["x", "y", "x"]}
+    pa.parquet.write_table(pa.table(many), tmp_path / "t.parquet")
+    data = load_data(tmp_path / "t.parquet", held_out=0.0)
+    assert data.facts["features"] == ["a"]
+    assert data.facts["left_out"] == 'the columns "n", "t" are empty and are left out.'
+
+
+def test_an_empty_column_alone_or_named_is_refused(load_data, tmp_path):
+    alone = csv(tmp_path, "z,label\n,x\n,y\n")
+    with pytest.raises(
+        PencilError, match=r'the column "z" of .*t\.csv is empty, and there is nothing else to learn from'
+    ):
+        load_data(alone)
+    named = csv(tmp_path, "a,z,label\n1,,x\n2,,y\n")
+    with pytest.raises(PencilError, match=r't\.csv: the column "z" is empty; leave it out of features\.'):
+        load_data(named, options={"features": "a,z"})
 
 
 @pytest.mark.parametrize("others", [("1", "2"), ("x", "y"), ("True", "False")])

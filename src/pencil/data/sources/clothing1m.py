@@ -53,6 +53,13 @@ def read(request: Request) -> Dataset:
     )
 
 
+def original_files(request: Request) -> dict[str, Path]:
+    """Return the file of each image."""
+    root = request.existing("clothing1m")
+    lists = (read_numbers(root / f"{name}_label_kv.txt", len(_class_names(root))) for name in ("noisy", "clean"))
+    return {key: _image(root, key) for keys in lists for key in keys}
+
+
 def _class_names(root: Path) -> tuple[str, ...]:
     for name in ("category_names_eng.txt", "category_names_chn.txt"):
         if (root / name).is_file():

@@ -16,8 +16,7 @@ _FOLDER = "CUB_200_2011"
 def read(request: Request) -> Dataset:
     """Read the folder CUB_200_2011, or the one that holds it, with the published training and test sets."""
     request.check_options("cub200", image_files.OPTIONS)
-    root = request.existing("cub200")
-    root = root / _FOLDER if (root / _FOLDER).is_dir() else root
+    root = _root(request)
     classes = tuple(read_pairs(root / "classes.txt").values())
     paths = read_pairs(root / "images.txt")
     labels = read_numbers(root / "image_class_labels.txt", len(classes), first=1)
@@ -35,3 +34,14 @@ def read(request: Request) -> Dataset:
     train = Examples(inputs.part(0, cut), ids[:cut], targets[:cut], clean=targets[:cut])
     test = Examples(inputs.part(cut, len(ids)), ids[cut:], targets[cut:], clean=targets[cut:])
     return Dataset("cub200", classes, train, preparation, test=test, default_backbone="resnet50", facts=facts)
+
+
+def original_files(request: Request) -> dict[str, Path]:
+    """Return the file of each image."""
+    root = _root(request)
+    return {name: root / "images" / name for name in read_pairs(root / "images.txt").values()}
+
+
+def _root(request: Request) -> Path:
+    root = request.existing("cub200")
+    return root / _FOLDER if (root / _FOLDER).is_dir() else root

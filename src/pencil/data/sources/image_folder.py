@@ -59,6 +59,13 @@ def read(request: Request) -> Dataset:
     )  # fmt: skip
 
 
+def original_files(request: Request) -> dict[str, Path]:
+    """Return the file of each image."""
+    root = request.existing("image_folder")
+    folders = [inner for folder in _set_folders(root).values() for inner in _subfolders(folder)] or [root]
+    return {file.relative_to(root).as_posix(): file for folder in folders for file in _files(folder)}
+
+
 def _unlabelled(root: Path, request: Request) -> Dataset:
     """Read the images that lie in one folder, of no known class."""
     files = _files(root)

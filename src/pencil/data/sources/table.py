@@ -37,6 +37,16 @@ def read(request: Request) -> Dataset:
         raise PencilError(str(error) if str(path) in str(error) else f"{path}: {error}") from error
 
 
+def original_files(request: Request) -> dict[str, Path]:
+    """Return the image of each row by its id; nothing where rows are no images."""
+    path = request.existing("table")
+    table = _table(path, "", (), request)
+    if not _image_column(table, request):
+        return {}
+    files, ids = _files(table, path, request)
+    return dict(zip(ids.tolist(), files, strict=True))
+
+
 def _read(path: Path, request: Request) -> Dataset:
     header = tables.column_names(path)
     run = trained_features.columns_of(request.trained_features, header)
@@ -183,15 +193,21 @@ def _inputs(table: Any, path: Path, label: str, request: Request) -> _Seen:
     """Return images where a column names them, else rows of features."""
     image, keys = _image_column(table, request), _usual(table, request, "id")
     if image:
+        files, ids = _files(table, path, request)
         names = tables.texts(table, image)
-        files = [(request.root or path.parent) / name for name in names]
         inputs, preparation, backbone, facts = image_files.read_images(files, names, request)
-        ids = given_ids(tables.texts(table, keys) if keys else names, table.num_rows)
         return _Seen(inputs, ids, preparation, backbone, facts)
     rows, facts, texts = _features(table, path, {label, keys}, request)
     ids = given_ids(tables.texts(table, keys), len(rows)) if keys else content_ids(rows)
     preparation, backbone, _ = describe_inputs(rows)
     return _Seen(ArrayInputs(rows), ids, preparation, backbone, facts, texts)
+
+
+def _files(table: Any, path: Path, request: Request) -> tuple[list[Path], NDArray[np.str_]]:
+    """Return the image of each row and its id, which is the path where no column gives another."""
+    keys, names = _usual(table, request, "id"), tables.texts(table, _image_column(table, request))
+    ids = given_ids(tables.texts(table, keys) if keys else names, table.num_rows)
+    return [(request.root or path.parent) / name for name in names], ids
 
 
 def _features(

@@ -1,0 +1,17 @@
+"""Texts of others, such as names of classes, in lines of our own."""
+
+from unicodedata import category
+
+_SHOWN = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+_ODD = ("Cc", "Cs", "Zl", "Zp")
+"""Control characters, halves of characters, and what separates lines and paragraphs."""
+
+
+def in_one_line(text: str) -> str:
+    """Return a text in which what would break the line, or command the terminal, is spelled out."""
+    return "".join(_spelled(sign) if category(sign) in _ODD else sign for sign in text)
+
+
+def _spelled(sign: str) -> str:
+    code = ord(sign)
+    return _SHOWN.get(sign) or (f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}")
