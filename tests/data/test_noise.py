@@ -89,6 +89,57 @@ def test_a_model_of_the_users_own(tmp_path):
     np.testing.assert_array_equal(made.transition, [[0, 1], [1, 0]])
 
 
+LABELLER = """
+import numpy as np
+class Mine:
+    def label(self, sets, rng):
+        return {answer}
+def make(c, argument):
+    return Mine()
+"""
+
+
+def labelled_by(tmp_path, answer, data):
+    file = tmp_path / "mine.py"
+    file.write_text(LABELLER.format(answer=answer))
+    return noise.inject(data, f"{file}:make:0.3", seed=0)
+
+
+def test_a_labeller_of_the_users_own(tmp_path):
+    answer = '[np.where(s.given < 0, -1, (s.given + 1) % 3).astype(np.int8) for s in sets], "next"'
+    for given in (np.arange(9) % 3, np.where(np.arange(9) == 4, -1, np.arange(9) % 3)):
+        noisy = labelled_by(tmp_path, answer, from_arrays(np.zeros((9, 1)), given, class_names=["a", "b", "c"]))
+        np.testing.assert_array_equal(noisy.train.given, np.where(given < 0, -1, (given + 1) % 3))
+        assert noisy.train.given.dtype == np.int64 and noisy.facts["noise"]["told"].startswith("next: 100.0%")
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        ('[s.given + 5 for s in sets], ""', r"gives example 1 the class 5; return 0 to 2"),
+        ('[s.given - 1 for s in sets], ""', r"gives example 1 the class -1; return 0 to 2"),
+        ('[np.abs(s.given) for s in sets], ""', r"gives example 5 the class 1; return -1, as it has no label"),
+        ('[s.given[:4] for s in sets], ""', r"labels of shape \(4,\) and type int64 for 9 examples; return one"),
+        ('[s.given + 0.5 for s in sets], ""', r"type float64 for 9 examples; return one whole number"),
+        ('[], ""', r"was given 1 sets; return a label array for each"),
+        ("[s.given for s in sets]", r"must return a list of label arrays, one for each set, and a text"),
+        ("None", r"must return a list of label arrays"),
+    ],
+)
+def test_labels_that_are_none_are_refused_in_one_line(tmp_path, answer, words):
+    data = from_arrays(np.zeros((9, 1)), np.where(np.arange(9) == 4, -1, np.arange(9) % 3))
+    with pytest.raises(PencilError, match=rf'noise ".*mine\.py:make:0\.3".*{words}') as e:
+        labelled_by(tmp_path, answer, data)
+    assert "\n" not in str(e.value)
+
+
+def test_a_model_that_makes_something_else_is_refused(tmp_path):
+    file = tmp_path / "mine.py"
+    file.write_text("def make(c, argument):\n    return 'noise'\n")
+    with pytest.raises(PencilError, match=r"makes a str; let it return a matrix of numbers, or an object"):
+        noise.make(f"{file}:make", 2)
+
+
 def test_soft_labels_get_no_noise():
     data = from_arrays(np.zeros((2, 1)), np.array([[0.5, 0.5], [0.1, 0.9]]))
     with pytest.raises(PencilError, match=r"soft labels or votes"):

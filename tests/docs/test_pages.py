@@ -74,6 +74,17 @@ def test_a_page_runs(page: Path, place: Path) -> None:
                 _follow(command, f"block {number} of {page.name}")
 
 
+def test_the_shown_source_refuses_an_option_that_it_has_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    [source] = [text for _, text in blocks(DOCS / "howto" / "dataset.md") if "def read(request)" in text]
+    exec(compile(source, "dataset.md", "exec"), {})
+    assert run(["train", "mine.py:read", "--set", "data.options.cuont=120", "--out", "run"]) == 2
+    assert 'mine has no option "cuont". Did you mean "count"?' in capsys.readouterr().err
+    assert not Path("run").exists()
+
+
 def _commands(text: str) -> list[str]:
     """Return a block's commands of pencil one by one, and what stands between them together as one."""
     parts = PENCIL.split(text)

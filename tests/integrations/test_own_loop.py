@@ -1,10 +1,13 @@
 """LabelTable: the paper's losses and label step in a loop of one's own."""
 
+import weakref
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+import torch.distributed as distributed
 from torch import Tensor
 from torch.nn.functional import one_hot, softmax
 
@@ -143,3 +146,168 @@ def test_mistakes_are_named() -> None:
         pencil.LabelTable([0, 1, 3], 3)
     with pytest.raises(PencilError, match="anchr"):
         table(options={"anchr": 1})
+
+
+def separately(*batches: tuple[Tensor, Tensor], epoch: int = 1) -> Tensor:
+    """What labels become where each batch has its own step."""
+    labels = table()
+    labels.start_epoch(epoch)
+    for logits, index in batches:
+        labels.loss(logits, index)
+        labels.step(index)
+    return labels.table.columns["label_logits"]
+
+
+def leaf(logits: Tensor) -> Tensor:
+    return logits.clone().requires_grad_(True)
+
+
+OTHER, OTHER_LOGITS = torch.tensor([0, 5]), torch.tensor([[0.1, 2.0, 0.3], [1.5, 0.2, -0.4]])
+
+
+@pytest.mark.parametrize("index", [None, OTHER, torch.cat([INDEX, OTHER])], ids=["none", "the last", "together"])
+@pytest.mark.parametrize("at_once", [False, True])
+def test_one_step_moves_the_labels_of_all_accumulated_batches(index: Tensor | None, at_once: bool) -> None:
+    labels = table()
+    labels.start_epoch(1)
+    first = labels.loss(leaf(LOGITS), INDEX) / 2
+    if not at_once:
+        first.backward()
+    second = labels.loss(leaf(OTHER_LOGITS), OTHER) / 2
+    (first + second if at_once else second).backward()
+    labels.step(index)
+    expected = separately((LOGITS, INDEX), (OTHER_LOGITS, OTHER))
+    assert torch.equal(labels.table.columns["label_logits"], expected)
+    assert not labels.is_asked
+    assert labels.table.columns["predictions"].tolist() == [1, 1, 1, 0, 1, 1]
+
+
+def test_accumulated_batches_may_be_stepped_one_by_one() -> None:
+    labels = table()
+    labels.start_epoch(1)
+    labels.loss(leaf(LOGITS), INDEX).backward()
+    labels.loss(leaf(OTHER_LOGITS), OTHER).backward()
+    labels.step(INDEX)
+    assert torch.equal(labels.table.columns["label_logits"], separately((LOGITS, INDEX)))
+    labels.step(OTHER)
+    assert torch.equal(labels.table.columns["label_logits"], separately((LOGITS, INDEX), (OTHER_LOGITS, OTHER)))
+    with pytest.raises(PencilError, match="same batch"):
+        labels.step(OTHER)
+
+
+def test_an_example_in_two_accumulated_batches_moves_twice() -> None:
+    labels = table()
+    labels.start_epoch(1)
+    for logits in (LOGITS, LOGITS):
+        labels.loss(leaf(logits), INDEX).backward()
+    before = labels.table.columns["label_logits"].clone()
+    labels.step()
+    # Both gradients were taken at the same labels.
+    once = separately((LOGITS, INDEX)) - before
+    torch.testing.assert_close(labels.table.columns["label_logits"], before + 2 * once)
+    assert labels.table.columns["predictions"][INDEX].tolist() == [2, 2, 2]
+
+
+def test_losses_of_ones_own_accumulate_too() -> None:
+    labels = table()
+    labels.start_epoch(1)
+    for logits, index in ((LOGITS, INDEX), (OTHER_LOGITS, OTHER)):
+        whole_loss(logits, labels.labels(index), one_hot(GIVEN[index], 3).float()).mean().backward()
+    labels.step(OTHER)
+    expected = separately((LOGITS, INDEX), (OTHER_LOGITS, OTHER))
+    torch.testing.assert_close(labels.table.columns["label_logits"], expected)
+
+
+def test_accumulated_batches_are_shared_among_processes(tmp_path: Path) -> None:
+    labels = table()
+    labels.start_epoch(1)
+    distributed.init_process_group("gloo", init_method=f"file://{tmp_path / 'meeting'}", rank=0, world_size=1)
+    try:
+        # The second batch has an example of the first: what is shared must be where both moved it.
+        for logits, index in ((LOGITS, INDEX), (OTHER_LOGITS, INDEX[1:])):
+            labels.loss(leaf(logits), index).backward()
+        labels.step()
+    finally:
+        distributed.destroy_process_group()
+    alone = table()
+    alone.start_epoch(1)
+    for logits, index in ((LOGITS, INDEX), (OTHER_LOGITS, INDEX[1:])):
+        alone.loss(leaf(logits), index).backward()
+    alone.step()
+    assert all(torch.equal(labels.table.columns[name], column) for name, column in alone.table.columns.items())
+
+
+@pytest.mark.parametrize("before", [True, False])
+@pytest.mark.parametrize("named", [True, False])
+def test_a_loss_that_is_only_looked_at_moves_nothing(before: bool, named: bool) -> None:
+    labels = table()
+    labels.start_epoch(1)
+    if before:
+        labels.loss(leaf(OTHER_LOGITS), OTHER)
+    labels.loss(leaf(LOGITS), INDEX).backward()
+    if not before:
+        labels.loss(leaf(OTHER_LOGITS), OTHER)
+    labels.step(INDEX if named else None)
+    assert torch.equal(labels.table.columns["label_logits"], separately((LOGITS, INDEX)))
+    assert not labels.is_asked
+
+
+def test_losses_that_are_only_looked_at_are_not_kept() -> None:
+    labels = table()
+    labels.start_epoch(1)
+    kept = [weakref.ref(labels._asked.last) for _ in range(3) if labels.loss(leaf(LOGITS), INDEX) is not None]
+    assert [each() is not None for each in kept] == [False, False, True]
+
+
+def test_a_batch_left_over_from_an_epoch_moves_by_the_step_of_that_epoch() -> None:
+    labels = table()
+    labels.start_epoch(1)
+    labels.loss(leaf(LOGITS), INDEX).backward()
+    labels.start_epoch(3)
+    labels.loss(leaf(OTHER_LOGITS), OTHER).backward()
+    labels.step()
+    assert torch.equal(labels.table.columns["label_logits"], separately((LOGITS, INDEX)))
+
+
+@pytest.mark.parametrize(
+    ("index", "message"),
+    [
+        (torch.tensor([True, False, True]), r"type torch\.bool; give whole numbers"),
+        (torch.tensor([0.0, 1.0, 2.0]), r"type torch\.float32; give whole numbers"),
+        (torch.tensor([0, 1, 6]), "index holds 6; the examples of this table are 0 to 5"),
+        (torch.tensor([0, -1, 2]), "index holds -1; the examples of this table are 0 to 5"),
+    ],
+)
+def test_an_index_is_made_of_positions(index: Tensor, message: str) -> None:
+    labels = table()
+    labels.start_epoch(1)
+    for asking in (lambda: labels.loss(LOGITS, index), lambda: labels.labels(index), lambda: labels.step(index)):
+        with pytest.raises(PencilError, match=message):
+            asking()
+
+
+@pytest.mark.parametrize(
+    "options", [{"settle": True}, {"by_clean_probability": True, "by_class_shares": True}, {"from_best": True}]
+)
+def test_what_only_the_engine_carries_out_is_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(PencilError, match=rf"options\.{next(iter(options))} is carried out by pencil\.fit"):
+        table(options=options)
+    off = table(options=dict.fromkeys(options, False))
+    assert torch.equal(off.distributions, table(options={}).distributions)
+
+
+def test_one_spelling_of_the_users_own_replaces_the_usual_one() -> None:
+    assert pencil.LabelTable(GIVEN, 3, options={"compatibility_weight": 0.1}).method.anchor == pytest.approx(0.3)
+    labels = pencil.LabelTable(GIVEN, 3, epochs=(0, 1, 0), options={"label_lr": "600"})
+    assert labels.eta == pytest.approx(600 / (128 * 3))
+    with pytest.raises(PencilError, match="two spellings"):
+        table(options={"compatibility_weight": 0.1, "anchor": 0.3})
+    with pytest.raises(PencilError, match="give the label step once"):
+        table(options={"label_lr": "600"})
+
+
+@pytest.mark.parametrize("epochs", [10, (1, 2.5, 1), "123", (1, -2, 1), ()])
+def test_epochs_are_whole_numbers_one_for_each_phase(epochs: Any) -> None:
+    with pytest.raises(PencilError, match=r"epochs is .*; give a whole number, 0 or more, for each phase: backbone"):
+        table(epochs=epochs)
+    assert table(epochs=np.array([1, 2, 1])).num_epochs == 4

@@ -81,6 +81,9 @@ def test_sharp_label_distributions_are_cross_entropy(batch: Any) -> None:
         ("joint_optimization", {"average": 0}, r"options\.average is 0; give at least 1"),
         ("joint_optimization", {"prior_weight": -1.0}, r"options\.prior_weight is -1"),
         ("cnn_crf", {"annealing": 0.0}, r"options\.annealing is 0"),
+        ("cnn_crf", {"auxiliary_end": 0.0}, r"options\.auxiliary_end is 0; give a number from more than 0 to"),
+        ("dldl", {"init_scale": -5.0}, r"options\.init_scale is -5; give a number from 0 to"),
+        ("dldl", {"init_scale": float("inf")}, r"options\.init_scale is inf"),
     ],
 )
 def test_options_out_of_range_are_refused(name: str, options: Any, message: str) -> None:

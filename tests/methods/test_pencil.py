@@ -101,6 +101,11 @@ def test_k_is_ten_unless_chosen_by_the_classes() -> None:
         ({"anchr": 1.0}, r'no setting "options\.anchr"\. Did you mean "anchor"'),
         ({"anchor": "strong"}, r'options\.anchor is "strong"; give a value of type float'),
         ({"label_step": None, "label_lr": "800", "reference_batch": 0}, r"reference_batch is 0; give at least 1"),
+        ({"anchor": -1.0}, r"options\.anchor is -1; give a number from 0 to 1000000"),
+        ({"compatibility_weight": np.inf}, r"options\.compatibility_weight is inf; give a number from 0"),
+        ({"entropy_weight": np.nan}, r"options\.entropy_weight is nan; give a number from 0"),
+        ({"entropy_weight": -0.1}, r"options\.entropy_weight is -0\.1; give a number from 0"),
+        ({"init_scale": -5.0}, r"options\.init_scale is -5; give a number from 0"),
     ],
 )
 def test_wrong_options_are_named(options: dict[str, Any], message: str) -> None:

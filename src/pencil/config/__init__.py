@@ -1,6 +1,7 @@
 """Settings: plain frozen records, their text forms, and how they are layered."""
 
 from pencil.config.document import build_record, from_document, merge, override, read_toml, to_document, write_toml
+from pencil.config.ranges import Range
 from pencil.config.schedule import Schedule
 from pencil.config.settings import (
     DataSettings,
@@ -16,6 +17,7 @@ __all__ = [
     "HardwareSettings",
     "OptimizerSettings",
     "PhaseSettings",
+    "Range",
     "Schedule",
     "Settings",
     "TeachingSettings",

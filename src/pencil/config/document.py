@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from pencil.config.ranges import Range
 from pencil.config.schedule import Schedule
 from pencil.config.settings import PhaseSettings, Settings
 from pencil.errors import PencilError, did_you_mean
@@ -58,12 +59,12 @@ def from_document(document: Mapping[str, Any]) -> Settings:
 
 
 def build_record(kind: Any, document: Mapping[str, Any], where: str = "") -> Any:
-    """Build a frozen record from a dictionary, refusing unknown names and wrong types.
+    """Build a frozen record from a dictionary, refusing unknown names, wrong types and numbers out of range.
 
     A setting that has gone is named in the record's `gone` with the value that became the rule; runs of before have it.
     """
     fields = {field.name: field for field in dataclasses.fields(kind)}
-    hints = typing.get_type_hints(kind)
+    hints = typing.get_type_hints(kind, include_extras=True)
     values = {}
     gone = getattr(kind, "gone", {})
     for key, value in document.items():
@@ -75,6 +76,8 @@ def build_record(kind: Any, document: Mapping[str, Any], where: str = "") -> Any
         if key not in fields:
             raise PencilError(f'there is no setting "{where}{key}".{did_you_mean(key, fields)}')
         values[key] = _convert(hints[key], value, f"{where}{key}")
+        if isinstance(values[key], float) and math.isnan(values[key]):
+            raise PencilError(f"{where}{key} is nan; give a number.")
     missing = [
         name
         for name, field in fields.items()
@@ -86,6 +89,12 @@ def build_record(kind: Any, document: Mapping[str, Any], where: str = "") -> Any
 
 
 def _convert(hint: Any, value: Any, where: str) -> Any:
+    if typing.get_origin(hint) is typing.Annotated:
+        hint, *notes = typing.get_args(hint)
+        converted = _convert(hint, value, where)
+        for allowed in (note for note in notes if isinstance(note, Range) and converted is not None):
+            allowed.check(converted, where)
+        return converted
     if dataclasses.is_dataclass(hint) and hint is not Schedule:
         if not isinstance(value, Mapping):
             raise PencilError(f"{where} is a group of settings; give {where}.NAME=value.")

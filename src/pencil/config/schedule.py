@@ -30,7 +30,7 @@ class Schedule:
             return cls._parse(str(text))
         except ValueError:
             raise PencilError(
-                f'cannot read the schedule "{text}". Write a number, "0.2, 0.02@40" (steps), '
+                f'cannot read the schedule "{text}". Write a number, 0 or more, "0.2, 0.02@40" (steps), '
                 f'"3000 -> 0" (linear) or "0.1 ~> 0" (cosine).'
             ) from None
 

@@ -1,18 +1,23 @@
-"""Every setting of a run, in frozen records; `config.toml` in a run folder holds them all."""
+"""Every setting of a run, in frozen records; `config.toml` in a run folder holds them all.
+
+The range of a number stands beside its type, and holds where a record is made of a document.
+"""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
+from pencil.config.ranges import NOT_NEGATIVE, ONE_OR_MORE, SHARE, Range
 from pencil.config.schedule import Schedule
 from pencil.errors import PencilError
 
 Options = dict[str, Any]
 MOST_THREADS = 4096
 """Threads, or processes that read data; more would bring a machine down."""
+THREADS = Range(0, MOST_THREADS)
+LESS_THAN_ONE = Range(0, 1, below=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,11 +32,11 @@ class DataSettings:
     """A file of labels that replaces the source's own."""
     noise: str = ""
     """Noise to inject, as "model:rate", e.g. "symmetric:0.4" or "crowd:0.2"."""
-    noise_seed: int | None = None
+    noise_seed: Annotated[int | None, NOT_NEGATIVE] = None
     """Seed of the injected noise; the run's seed where it is not given."""
-    trusted: float = 0.0
+    trusted: Annotated[float, SHARE] = 0.0
     """Share of the labels that injected noise leaves alone and that are known to be right: a clean subset."""
-    held_out: float = 0.1
+    held_out: Annotated[float, LESS_THAN_ONE] = 0.1
     """Share of the training examples kept apart; their labels stay noisy."""
     options: Options = field(default_factory=dict)
     """The source's own options (column names, split names, image size)."""
@@ -43,12 +48,12 @@ class DataSettings:
 class OptimizerSettings:
     """Stochastic gradient descent on the network's parameters."""
 
-    batch_size: int = 128
-    momentum: float = 0.9
+    batch_size: Annotated[int, ONE_OR_MORE] = 128
+    momentum: Annotated[float, LESS_THAN_ONE] = 0.9
     nesterov: bool = False
-    weight_decay: float = 1e-4
+    weight_decay: Annotated[float, NOT_NEGATIVE] = 1e-4
     """Applied to every parameter, batch norm's included, as in the paper."""
-    nonfinite_limit: float = 0.5
+    nonfinite_limit: Annotated[float, NOT_NEGATIVE] = 0.5
     """Share of an epoch's examples, or of its updates, that may come to NaN or infinity; beyond it the run stops."""
 
 
@@ -56,9 +61,9 @@ class OptimizerSettings:
 class TeachingSettings:
     """What helps a network not to learn wrong labels by heart, with any method; all of it is off in the paper."""
 
-    average_epochs: float = 0.0
+    average_epochs: Annotated[float, NOT_NEGATIVE] = 0.0
     """Epochs over which weights are averaged; the average moves labels and is the run's network. 0 keeps none."""
-    distortion: float = 0.0
+    distortion: Annotated[float, SHARE] = 0.0
     """How strongly images are distorted (tilt, colours, a hole), 0 to 1, from label learning on, if the network knows
     labels by heart by then; the averaged network sees them undistorted."""
     guard: bool = False
@@ -66,28 +71,20 @@ class TeachingSettings:
     forgive_overconfidence: bool = False
     """Judge the weights of an epoch by their held-out loss without what overconfidence adds to it, until labels are
     learned by heart; from a thousand held-out labels on."""
-    mixup: float = 0.0
+    mixup: Annotated[float, SHARE] = 0.0
     """Inputs and labels are mixed with another example's, whose share is drawn from 0 to mixup/2; 1 is usual."""
     gone: ClassVar[Mapping[str, Any]] = {"views": 1}
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.average_epochs < math.inf:
-            raise PencilError(f"teaching.average_epochs is {self.average_epochs}; give a number that is 0 or more.")
-        if not 0 <= self.distortion <= 1:
-            raise PencilError(f"teaching.distortion is {self.distortion}; give a number from 0 to 1.")
-        if not 0 <= self.mixup <= 1:
-            raise PencilError(f"teaching.mixup is {self.mixup}; give a number from 0 to 1.")
 
 
 @dataclass(frozen=True, kw_only=True)
 class PhaseSettings:
     """Length and learning rate of one of the method's phases."""
 
-    epochs: int
+    epochs: Annotated[int, NOT_NEGATIVE]
     lr: Schedule
-    patience: int = 0
+    patience: Annotated[int, NOT_NEGATIVE] = 0
     """Leave the phase where the loss on the held-out labels hardly falls over so many epochs or more; 0: never."""
-    at_most: int = 0
+    at_most: Annotated[int, NOT_NEGATIVE] = 0
     """Epochs that label learning may come to where most labels are wrong; 0: no more than `epochs`."""
 
 
@@ -99,9 +96,9 @@ class HardwareSettings:
     """auto, cpu, cuda, cuda:1, mps."""
     precision: str = "auto"
     """auto, 32-true, bf16-mixed, 64-true; auto is bf16-mixed on a GPU that has it."""
-    threads: int = 0
+    threads: Annotated[int, THREADS] = 0
     """CPU threads; 0 leaves the choice to the machine. A resumed run restores what was used."""
-    workers: int = 0
+    workers: Annotated[int, THREADS] = 0
     """Processes that read data where it is not held in memory."""
     compile: bool = True
     """Compile and capture the step, on a GPU."""
@@ -109,7 +106,7 @@ class HardwareSettings:
     """Keep the data on the device: auto, yes, no."""
     table: str = "auto"
     """Kind of example table: auto, dense, mapped (labels in a file) or top (the strongest classes of each label)."""
-    checkpoint_seconds: float = 30.0
+    checkpoint_seconds: Annotated[float, NOT_NEGATIVE] = 30.0
     """Least time between two checkpoints inside a phase."""
 
 
@@ -122,7 +119,7 @@ class Settings:
     """A backbone's name, `timm:NAME` or `file.py:factory`; chosen by the source when empty."""
     recipe: str = ""
     """The recipe these settings came from."""
-    seed: int = 0
+    seed: Annotated[int, NOT_NEGATIVE] = 0
     data: DataSettings = field(default_factory=DataSettings)
     optimizer: OptimizerSettings = field(default_factory=OptimizerSettings)
     teaching: TeachingSettings = field(default_factory=TeachingSettings)
@@ -133,31 +130,9 @@ class Settings:
     hardware: HardwareSettings = field(default_factory=HardwareSettings)
 
     def __post_init__(self) -> None:
-        if not 0 <= self.data.held_out < 1:
-            raise PencilError(f"data.held_out is {self.data.held_out}; give a share from 0 up to, not including, 1.")
-        if not 0 <= self.data.trusted <= 1:
-            raise PencilError(f"data.trusted is {self.data.trusted}; give a share from 0 to 1.")
-        if self.optimizer.batch_size < 1:
-            raise PencilError(f"optimizer.batch_size is {self.optimizer.batch_size}; give at least 1.")
-        for name in ("momentum", "weight_decay", "nonfinite_limit"):
-            value = getattr(self.optimizer, name)
-            if not 0 <= value < math.inf:
-                raise PencilError(f"optimizer.{name} is {value}; give a number that is 0 or more.")
         if self.optimizer.nesterov and not self.optimizer.momentum:
             raise PencilError("optimizer.nesterov is true, but optimizer.momentum is 0; give it a momentum.")
-        for name in ("threads", "workers"):
-            if not 0 <= getattr(self.hardware, name) <= MOST_THREADS:
-                raise PencilError(
-                    f"hardware.{name} is {getattr(self.hardware, name)}; give 0 or more, at most {MOST_THREADS}."
-                )
         if self.hardware.table not in ("auto", "dense", "mapped", "top"):
             raise PencilError(f'hardware.table is "{self.hardware.table}"; give auto, dense, mapped or top.')
         if self.hardware.resident not in ("auto", "yes", "no"):
             raise PencilError(f'hardware.resident is "{self.hardware.resident}"; give auto, yes or no.')
-        for name, phase in self.phases.items():
-            if phase.epochs < 0:
-                raise PencilError(f"phases.{name}.epochs is {phase.epochs}; give 0 or more.")
-            if phase.patience < 0:
-                raise PencilError(f"phases.{name}.patience is {phase.patience}; give 0 or more.")
-            if phase.at_most < 0:
-                raise PencilError(f"phases.{name}.at_most is {phase.at_most}; give 0 or more.")

@@ -5,26 +5,18 @@ from __future__ import annotations
 import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pencil import plugins
 from pencil.data.dataset import UNLABELLED, Dataset, Examples, Known
+from pencil.data.labeller import Labeller, labels_by
 from pencil.errors import PencilError
 from pencil.transition import check_transition
 
 PACKAGE = "pencil.data.noises"
-
-
-@runtime_checkable
-class Labeller(Protocol):
-    """Gives labels by what the inputs are, for noise that no matrix describes."""
-
-    def label(self, sets: Sequence[Examples], rng: np.random.Generator) -> tuple[list[NDArray[np.int64]], str]:
-        """Draw given labels for the true ones of each set, none where there is none; and say how, in a few words."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +30,11 @@ class Noise:
     convention: str
     """What the rate means, in a sentence."""
     labeller: Labeller | None = None
+
+    @property
+    def spec(self) -> str:
+        """The text that describes it."""
+        return f"{self.model}:{self.argument}" if self.argument else self.model
 
 
 def parse(spec: str) -> tuple[str, str]:
@@ -61,7 +58,13 @@ def make(spec: str, num_classes: int) -> Noise:
     convention = (inspect.getdoc(build) or "").split("\n\n")[0].replace("\n", " ")
     if isinstance(made, Labeller):
         return Noise(model, argument, None, convention, made)
-    transition = np.asarray(made, dtype=np.float64)
+    try:
+        transition = np.asarray(made, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise PencilError(
+            f'noise "{spec}" makes a {type(made).__name__}; let it return a matrix of numbers, or an object with'
+            " label(sets, rng)."
+        ) from None
     check_transition(transition, num_classes, f'noise "{spec}"')
     return Noise(model, argument, transition, convention)
 
@@ -133,7 +136,7 @@ def _drawn(
     if noise.labeller is None:
         assert noise.transition is not None
         return [draw(examples.given, noise.transition, rng) for examples in sets], noise.transition, ""
-    drawn, how = noise.labeller.label(sets, rng)
+    drawn, how = labels_by(noise.labeller, sets, num_classes, rng, f'noise "{noise.spec}"')
     true, given = np.concatenate([examples.given for examples in sets]), np.concatenate(drawn)
     return drawn, _shares(true, given, num_classes), how
 

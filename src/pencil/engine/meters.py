@@ -3,6 +3,8 @@
 import torch
 from torch import Tensor
 
+from pencil.errors import PencilError
+
 COUNTS = (
     "examples", "correct_given", "agreeing", "label_correct", "label_known", "changed", "relabelled", "nonfinite",
     "skipped",
@@ -16,9 +18,12 @@ def batch_sums(counts: dict[str, Tensor], parts: dict[str, Tensor]) -> Tensor:
 
 
 class Meters:
-    """Named running sums in one tensor; loss parts are named when a phase is first seen."""
+    """Named running sums in one tensor; loss parts are named when a phase is first seen.
 
-    def __init__(self, device: torch.device, num_classes: int, parts: int = 8) -> None:
+    The tensor has room for `parts` of a loss from the start: a captured step remembers where it lies.
+    """
+
+    def __init__(self, device: torch.device, num_classes: int, parts: int) -> None:
         self.sums = torch.zeros(len(COUNTS) + parts, dtype=torch.float64, device=device)
         self.labels = torch.zeros(num_classes, dtype=torch.int64, device=device)
         """Examples whose label is of each class; an epoch sees every example once."""
@@ -29,10 +34,19 @@ class Meters:
         """Add one batch's sums."""
         self.sums[: len(sums)] += sums
 
-    def count(self, label_B: Tensor, part_names: tuple[str, ...]) -> None:
-        """Count the classes of a batch's labels, and learn what its loss parts are called."""
+    def name_parts(self, names: tuple[str, ...]) -> None:
+        """Learn what the parts of a loss are called, or refuse more of them than there is room for."""
+        room = len(self.sums) - len(COUNTS)
+        if len(names) > room:
+            raise PencilError(
+                f"the method's loss has {len(names)} parts, but there is room for {room};"
+                f" set most_parts = {len(names)} in the method's class, or add some parts up."
+            )
+        self.part_names = names
+
+    def count(self, label_B: Tensor) -> None:
+        """Count the classes of a batch's labels."""
         self.labels.index_add_(0, label_B, self.one.expand(len(label_B)))
-        self.part_names = part_names
 
     def reset(self) -> None:
         """Start an epoch."""

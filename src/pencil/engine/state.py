@@ -67,7 +67,7 @@ class State:
 
     def __post_init__(self) -> None:
         self.clock = Clock(self.device, len(self.table), self.steps)
-        self.meters = Meters(self.device, self.table.num_classes)
+        self.meters = Meters(self.device, self.table.num_classes, self.method.most_parts)
         self.lr = torch.zeros((), dtype=rate_dtype(self.device), device=self.device)
         self.optimizer = self._new_optimizer()
         self.spare = {k: b.clone() for k, b in self.model.named_buffers() if b.is_floating_point()}

@@ -77,6 +77,7 @@ class Step:
         rows["label_logits"].requires_grad_(self.phase.rule.uses_gradient)
 
         known_BC, measured = self._learn(self.feed.raw(index_B), index_B, rows)
+        self.state.meters.name_parts(tuple(measured.parts))
         self._update_network(measured.count)
 
         label_logits_BC = rows["label_logits"]
@@ -88,7 +89,7 @@ class Step:
             )  # fmt: skip
         if not self.dense:
             self.state.table.scatter(index_B, changed)
-        self.state.meters.count(label_B, tuple(measured.parts))
+        self.state.meters.count(label_B)
 
     def _begin(self, size: int) -> tuple[Tensor, Tensor, Rows]:
         """Return the examples of the step, the rates of network and labels, and what the table knows of them."""

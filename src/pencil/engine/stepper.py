@@ -87,7 +87,7 @@ class Steppers:
             copies = [] if low is None else list(low.copies.values())
             try:
                 return CapturedStep(make(wrap, low), size, [*self.state.tensors().values(), self.state.lr, *copies])
-            except TooLarge:
+            except (TooLarge, PencilError):
                 raise
             except Exception as error:
                 self.state.optimizer.zero_grad(set_to_none=True)

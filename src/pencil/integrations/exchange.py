@@ -10,12 +10,17 @@ from torch import Tensor
 from pencil.table import Rows
 
 
+def is_alone() -> bool:
+    """Say whether this process trains by itself."""
+    return not distributed.is_available() or not distributed.is_initialized()
+
+
 def everyones_rows(index_B: Tensor, rows: Rows) -> tuple[Tensor, Rows]:
     """Return the rows that any process has changed, in the order of the processes; alone, one's own.
 
     Each process must call this once a step. Where two processes had the same example, the later one's row is taken.
     """
-    if not rows or not distributed.is_available() or not distributed.is_initialized():
+    if not rows or is_alone():
         return index_B, rows
     counts = _counts(len(index_B), index_B.device)
     index_G = _gathered(index_B, counts)

@@ -4,7 +4,6 @@ Shapes: N examples, B in a batch, C classes.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -12,47 +11,17 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from pencil import methods, recipes
-from pencil.config import PhaseSettings, Schedule, merge
+from pencil import methods
+from pencil.config import merge
 from pencil.data import labels as label_values
 from pencil.engine.objective import objective
 from pencil.engine.settle import settle
 from pencil.errors import PencilError
-from pencil.integrations.exchange import everyones_rows
+from pencil.integrations.asked import Asked, AskedBatches
+from pencil.integrations.exchange import everyones_rows, is_alone
+from pencil.integrations.own_settings import over_usual, phases_of
 from pencil.quality.score import Scores, score
 from pencil.table import ExampleTable, Rows
-from pencil.types import Phase
-
-OPTIONS = {
-    "compatibility": "code",
-    "anchor": 0.5,
-    "entropy_weight": 0.4,
-    "label_step": "0.6 -> 0",
-    "init_scale": 0.0,
-    "divide_by_classes": False,
-}
-"""The method's options where none are given: those of the recipe "auto" need an engine that averages and mixes."""
-
-LONGEST = 40
-"""Epochs of a phase where none are given: nobody watches held-out labels here and leaves a phase in time."""
-
-
-@dataclass(frozen=True, eq=False)
-class _Pending:
-    """What a loss leaves for the label step that follows it."""
-
-    index_B: Tensor
-    rows: Rows
-    logits_BC: Tensor | None = None
-    gradient_BC: Tensor | None = None
-    usable_B: Tensor | None = None
-
-    def gradient_of_mean(self) -> Tensor:
-        """Return ∂ℓ/∂ỹ of each example, from the backward pass of a mean over the batch."""
-        gradient_BC = self.rows["label_logits"].grad
-        if gradient_BC is None:
-            raise PencilError("the labels have no gradient yet; call backward on the loss before step(index).")
-        return gradient_BC * len(gradient_BC)
 
 
 class LabelTable:
@@ -71,7 +40,8 @@ class LabelTable:
     `given` holds class numbers (−1: no label) or an [N, C] array of soft labels; `index` says which examples a batch
     has, each once. `epochs` are those of the three phases: the network learns the given labels, then labels and
     network learn together, then the network learns from the labels as they are. Options are those of the method
-    (`pencil.methods.pencil`) over `OPTIONS`; the label step falls from `label_step` over the second phase.
+    (`pencil.methods.pencil`) over `own_settings.OPTIONS`; the label step falls from `label_step` over the second
+    phase. Where gradients of several batches are accumulated, one step moves the labels of all of them.
     """
 
     def __init__(
@@ -85,10 +55,9 @@ class LabelTable:
         device: str | torch.device = "cpu",
     ) -> None:
         values = label_values.encode(label_values.as_values(given), [str(number) for number in range(num_classes)])
-        recipe = _recipe(len(values.given), num_classes)
         own = {"label_step": label_step} if label_step is not None else {}
-        self.method = methods.create("pencil", merge(recipe["options"], options or {}, own), num_classes)
-        self.phases = _phases(self.method, recipe["phases"], epochs)
+        self.method = methods.create("pencil", over_usual(merge(options or {}, own)), num_classes)
+        self.phases = phases_of(self.method, len(values.given), epochs)
         distribution = None if values.distribution is None else torch.from_numpy(values.distribution).to(device)
         self.table = ExampleTable.start(
             torch.from_numpy(values.given).to(device),
@@ -97,7 +66,7 @@ class LabelTable:
             distribution_NC=distribution,
         )
         self.epoch, self.phase, self.eta = 0, self.phases[0], 0.0
-        self._pending: _Pending | None = None
+        self._asked = AskedBatches()
         self.start_epoch(0)
 
     def __len__(self) -> int:
@@ -129,48 +98,62 @@ class LabelTable:
         mean = total / measured.count.clamp(min=1).squeeze(0)
         if not torch.is_grad_enabled():
             return mean  # Only measured, as in validation: there is nothing to learn from.
+        if not (self.phase.rule.moves or self.phase.track_predictions):
+            self._asked.add(self._batch(index_B), mean)
+            return mean
         gradient_BC = torch.zeros_like(label_logits_BC)
         if self.phase.rule.uses_gradient:
             # Taken here and of the sum, so that neither loss scaling nor accumulated batches change a label's step.
             (gradient_BC,) = torch.autograd.grad(total, [label_logits_BC], retain_graph=True)
         gradient_BC = gradient_BC * measured.rescale
-        self._pending = _Pending(index_B, rows, logits.detach(), gradient_BC, measured.usable_B)
+        learned = {"gradient_BC": gradient_BC, "logits_BC": logits.detach(), "usable_B": measured.usable_B}
+        self._asked.add(self._batch(index_B, **learned), mean)
         return mean
 
     def labels(self, index: Tensor) -> Tensor:
         """Return ỹ of a batch, which requires grad, for a loss of your own: a mean over the batch."""
         index_B = self._index(index, len(index))
-        rows = self.table.gather(index_B)
-        self._pending = _Pending(index_B, rows)
-        return rows["label_logits"].requires_grad_(True)
+        label_logits_BC = self.table.gather(index_B)["label_logits"].requires_grad_(True)
+        self._asked.add(self._batch(index_B, label_logits_BC=label_logits_BC), label_logits_BC)
+        return label_logits_BC
 
     @property
     def is_asked(self) -> bool:
         """Whether a batch was asked about whose labels have not been moved yet."""
-        return self._pending is not None
+        return bool(self._asked)
 
     @torch.no_grad()
     def step(self, index: Tensor | None = None) -> None:
-        """Move the labels of the batch that was last asked about, where the phase lets them move.
+        """Move the labels of all batches since the last step that were learned from, where the phase lets them move.
 
-        Under torch.distributed all processes must call it, and each then has the labels that any of them moved.
+        Learned from is a batch whose loss a backward pass went through. With `index` it is the batches up to that one,
+        which need not have had its backward pass, or those that have these examples together. Each moves by its own
+        gradient. Under torch.distributed all processes must call it, and each then has the labels that any of them
+        moved.
         """
-        pending, self._pending = self._pending, None
-        if pending is None or not (index is None or torch.equal(pending.index_B, self._index(index, len(index)))):
-            raise PencilError(
-                "step(index) needs a call of loss(logits, index) or labels(index) for the same batch first."
-            )
-        rows = pending.rows | {"label_logits": pending.rows["label_logits"].detach()}
-        gradient_BC, logits_BC, usable_B = pending.gradient_BC, pending.logits_BC, pending.usable_B
-        if gradient_BC is None or logits_BC is None or usable_B is None:
-            gradient_BC = pending.gradient_of_mean()
+        batches = self._asked.take(None if index is None else self._index(index, len(index)))
+        names: set[str] = set()
+        for batch, gradient_BC in [(batch, batch.gradient()) for batch in batches]:
+            changed = {} if gradient_BC is None else self._changed(batch, gradient_BC)
+            self.table.scatter(batch.index_B, changed)
+            names |= set(changed)
+        if not is_alone():
+            index_B = torch.cat([batch.index_B for batch in batches])
+            mine = {name: self.table.columns[name].index_select(0, index_B) for name in sorted(names)}
+            self.table.scatter(*everyones_rows(index_B, mine))
+
+    def _changed(self, batch: Asked, gradient_BC: Tensor) -> Rows:
+        # The rows as they are by now: an example may be in several of the batches.
+        rows = self.table.gather(batch.index_B)
+        logits_BC, usable_B = batch.logits_BC, batch.usable_B
+        if logits_BC is None or usable_B is None:
             # With a loss of one's own the network's prediction is not known here, and is not averaged.
             rows.pop("prediction_sum")
             logits_BC, usable_B = rows["label_logits"], gradient_BC.isfinite().all(-1)
         dtype, device = gradient_BC.dtype, gradient_BC.device
-        eta, epoch = torch.tensor([self.eta], dtype=dtype, device=device), torch.tensor([self.epoch], device=device)
-        changed, *_ = settle(self.phase, rows, gradient_BC, logits_BC.to(dtype), eta, epoch, usable_B)
-        self.table.scatter(*everyones_rows(pending.index_B, changed))
+        eta, epoch = torch.tensor([batch.eta], dtype=dtype, device=device), torch.tensor([batch.epoch], device=device)
+        changed, *_ = settle(batch.phase, rows, gradient_BC, logits_BC.to(dtype), eta, epoch, usable_B)
+        return changed
 
     @property
     def distributions(self) -> Tensor:
@@ -204,26 +187,25 @@ class LabelTable:
     def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
         """Take over a saved state; go on with start_epoch."""
         self.table.load({name: column for name, column in state.items() if name != "epoch"})
+        self._asked = AskedBatches()
         self.start_epoch(int(state["epoch"]))
 
+    def _batch(self, index_B: Tensor, **more: Tensor) -> Asked:
+        return Asked(index_B, self.phase, self.epoch, self.eta, **more)
+
     def _index(self, index: Tensor, count: int) -> Tensor:
-        index_B = torch.as_tensor(index).to(self.table.columns["given"].device, torch.int64)
-        if index_B.shape != (count,):
-            raise PencilError(f"index has shape {tuple(index_B.shape)} for {count} examples; give one number each.")
-        return index_B
-
-
-def _recipe(num_examples: int, num_classes: int) -> dict[str, Any]:
-    names = methods.kind("pencil").phase_names
-    auto = recipes.resolve("auto", "pencil", recipes.Facts(num_examples, num_classes, "rows", names))
-    return {**auto, "options": OPTIONS}
-
-
-def _phases(method: methods.Method, usual: Mapping[str, Any], epochs: Sequence[int] | None) -> tuple[Phase, ...]:
-    lengths = [min(phase["epochs"], LONGEST) for phase in usual.values()] if epochs is None else list(epochs)
-    if len(lengths) != len(usual) or min(lengths) < 0:
-        raise PencilError(f"epochs is {lengths}; give one number, 0 or more, for each phase: {', '.join(usual)}.")
-    rates = [Schedule.parse(phase["lr"]) for phase in usual.values()]
-    return method.phases(
-        {name: PhaseSettings(epochs=n, lr=lr) for name, n, lr in zip(usual, lengths, rates, strict=True)}
-    )
+        given = torch.as_tensor(index)
+        whole = not (given.dtype == torch.bool or given.is_floating_point() or given.is_complex())
+        if given.numel() and not whole:
+            raise PencilError(
+                f"index holds values of type {given.dtype}; give whole numbers, the positions of the batch's examples"
+                " in the training set."
+            )
+        if given.shape != (count,):
+            raise PencilError(f"index has shape {tuple(given.shape)} for {count} examples; give one number each.")
+        # On a GPU the device refuses such an index by itself; to ask it here would wait for all that runs there.
+        if given.numel() and given.device.type != "cuda":
+            for number in (int(end) for end in given.aminmax()):
+                if not 0 <= number < len(self):
+                    raise PencilError(f"index holds {number}; the examples of this table are 0 to {len(self) - 1}.")
+        return given.to(self.table.columns["given"].device, torch.int64)

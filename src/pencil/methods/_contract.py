@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
@@ -66,6 +66,8 @@ class Method(nn.Module):
     """Keep a copy of the weights that do best on the held-out labels, by "accuracy" or by "loss"."""
     mixes: ClassVar[bool] = False
     """Whether the loss mixes labels as inputs are mixed (`Batch.partner_share`)."""
+    most_parts: ClassVar[int] = 8
+    """How many named parts the loss has at most in a phase."""
 
     renamed: ClassVar[Mapping[str, str]] = {}
     """Parameters and buffers that checkpoints of before have under other names: the name then, the name now."""
@@ -112,11 +114,15 @@ class Method(nn.Module):
         """Return the labels that a run ends with, from those learned and the network's predictions at the end."""
         return label_BC
 
+    @classmethod
+    def check_phases(cls, names: Iterable[str]) -> None:
+        """Refuse phases that the method does not have."""
+        for name in sorted(set(names) - set(cls.phase_names)):
+            raise PencilError(f'this method has no phase "{name}".{did_you_mean(name, cls.phase_names)}')
+
     def phase_setting(self, settings: Mapping[str, PhaseSettings], name: str) -> PhaseSettings:
         """Return a phase's settings, or say which are missing."""
-        unknown = sorted(set(settings) - set(self.phase_names))
-        if unknown:
-            raise PencilError(f'this method has no phase "{unknown[0]}".{did_you_mean(unknown[0], self.phase_names)}')
+        self.check_phases(settings)
         if name not in settings:
             raise PencilError(f"the settings of phase {name} are missing; give phases.{name}.epochs and .lr.")
         return settings[name]

@@ -1,12 +1,10 @@
 """What methods share that train once, on labels that stay as they are."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from torch import Tensor
 
 from pencil.config import PhaseSettings
-from pencil.errors import PencilError
 from pencil.methods._contract import Method
 from pencil.table import Fixed
 from pencil.types import Batch, Phase, Terms
@@ -25,12 +23,3 @@ class TrainedOnce(Method):
 
     def loss(self, batch: Batch) -> Terms:
         return Terms({"loss": self.cost(batch)}, rows=batch.labelled)
-
-
-def within(options: Any, name: str, low: float, high: float, *, above: bool = False) -> float:
-    """Return an option, or refuse it outside its range; with `above` the lower end itself is outside."""
-    value = float(getattr(options, name))
-    if not (low < value if above else low <= value) or not value <= high:
-        start = f"more than {low:g}" if above else f"{low:g}"
-        raise PencilError(f"options.{name} is {value:g}; give a number from {start} to {high:g}.")
-    return value

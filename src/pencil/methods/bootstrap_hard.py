@@ -1,13 +1,13 @@
 """Bootstrapping: labels mixed with the network's own class (Reed et al., ICLR 2015 workshop)."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, ClassVar
 
 from torch import Tensor
 
+from pencil.config.ranges import POSITIVE_SHARE
 from pencil.losses import bootstrap_hard
-from pencil.methods._once import TrainedOnce, within
+from pencil.methods._once import TrainedOnce
 from pencil.types import Batch
 
 
@@ -15,7 +15,7 @@ from pencil.types import Batch
 class Options:
     """How far the given label counts."""
 
-    given_share: float = 0.8
+    given_share: Annotated[float, POSITIVE_SHARE] = 0.8
     """b, the share of the given label in the target; 1 is cross entropy."""
 
 
@@ -24,12 +24,8 @@ class BootstrapHard(TrainedOnce):
 
     Options: ClassVar[type] = Options
 
-    def __init__(self, options: Mapping[str, Any], num_classes: int) -> None:
-        super().__init__(options, num_classes)
-        self.given_share = within(self.options, "given_share", 0, 1, above=True)
-
     def cost(self, batch: Batch) -> Tensor:
-        return bootstrap_hard(batch.logits, batch.given, self.given_share)
+        return bootstrap_hard(batch.logits, batch.given, self.options.given_share)
 
 
 METHOD = BootstrapHard

@@ -2,30 +2,32 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import log_softmax
 
 from pencil import losses
-from pencil.config import PhaseSettings
+from pencil.config import PhaseSettings, Range
+from pencil.config.ranges import POSITIVE_SHARE
 from pencil.errors import PencilError
 from pencil.methods._contract import Known, Method, TrainingView
-from pencil.methods._once import within
 from pencil.table import Fixed, distribution_of
 from pencil.types import Batch, Phase, Terms
+
+POSITIVE_WEIGHT = Range(0, 1e6, above=True)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
     """How long the clean subset outweighs what the field itself believes."""
 
-    auxiliary_start: float = 40.0
+    auxiliary_start: Annotated[float, POSITIVE_WEIGHT] = 40.0
     """κ at the start: the E-step follows the clean subset's statistics."""
-    auxiliary_end: float = 5.0
+    auxiliary_end: Annotated[float, POSITIVE_WEIGHT] = 5.0
     """κ in the end."""
-    annealing: float = 0.1
+    annealing: Annotated[float, POSITIVE_SHARE] = 0.1
     """Share of the second phase over which κ falls, exponentially."""
 
 
@@ -41,8 +43,7 @@ class ConditionalRandomField(Method):
 
     def __init__(self, options: Mapping[str, Any], num_classes: int) -> None:
         super().__init__(options, num_classes)
-        self.start, self.end = (within(self.options, f"auxiliary_{at}", 0, 1e6, above=True) for at in ("start", "end"))
-        self.annealing = within(self.options, "annealing", 0, 1, above=True)
+        self.start, self.end = self.options.auxiliary_start, self.options.auxiliary_end
         self.pairwise = nn.Parameter(torch.zeros(num_classes, num_classes))
         self.register_buffer("log_auxiliary", torch.zeros(num_classes, num_classes))
         self.register_buffer("auxiliary_weight", torch.tensor(self.start))
@@ -85,7 +86,7 @@ class ConditionalRandomField(Method):
 
     def before_epoch(self, view: TrainingView, phase: Phase) -> None:
         if phase.name == "field":
-            done = min(1.0, view.phase_epoch / (self.annealing * phase.epochs))
+            done = min(1.0, view.phase_epoch / (self.options.annealing * phase.epochs))
             self.auxiliary_weight.fill_(self.start * (self.end / self.start) ** done)
 
     def loss(self, batch: Batch) -> Terms:

@@ -1,10 +1,11 @@
 """Deep label distribution learning: fixed soft labels (Gao et al., TIP 2017)."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from torch import Tensor
 
+from pencil.config.ranges import SCALE
 from pencil.losses import classic_kl
 from pencil.methods._once import TrainedOnce
 from pencil.table.initial import scale_for_classes
@@ -15,7 +16,7 @@ from pencil.types import Batch
 class Options:
     """How sharp the distributions are that plain labels become."""
 
-    init_scale: float = 10.0
+    init_scale: Annotated[float, SCALE] = 10.0
     """K of y^d = softmax(K·ŷ); smaller is softer, 0 chooses it by the class count. Soft labels are taken as given."""
 
 

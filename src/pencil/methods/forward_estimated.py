@@ -2,15 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import torch
 from torch import Tensor
 
-from pencil.config import PhaseSettings
+from pencil.config import PhaseSettings, Range
 from pencil.losses import cross_entropy, estimate_transition, forward_correction, log_transition
 from pencil.methods._contract import Method, TrainingView
-from pencil.methods._once import within
 from pencil.table import Fixed
 from pencil.types import Batch, Phase, Terms
 
@@ -19,7 +18,7 @@ from pencil.types import Batch, Phase, Terms
 class Options:
     """How T̂ is estimated."""
 
-    drop_top: float = 0.03
+    drop_top: Annotated[float, Range(0, 0.5)] = 0.03
     """Share of the surest examples of each class that are passed over as outliers; 0 for data of many classes."""
 
 
@@ -32,7 +31,7 @@ class ForwardEstimated(Method):
 
     def __init__(self, options: Mapping[str, Any], num_classes: int) -> None:
         super().__init__(options, num_classes)
-        self.drop_top = within(self.options, "drop_top", 0, 0.5)
+        self.drop_top = self.options.drop_top
         self.register_buffer("log_transition", log_transition(torch.eye(num_classes)))
         self.log_transition: Tensor
 

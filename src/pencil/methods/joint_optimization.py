@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -10,9 +10,9 @@ from torch.nn.functional import softmax
 
 from pencil import losses
 from pencil.config import PhaseSettings
+from pencil.config.ranges import ONE_OR_MORE, WEIGHT
 from pencil.errors import PencilError, did_you_mean
 from pencil.methods._contract import Known, Method
-from pencil.methods._once import within
 from pencil.table import EpochAverage, Fixed
 from pencil.types import Batch, Phase, Terms
 
@@ -23,13 +23,13 @@ PRIORS = ("uniform", "clean")
 class Options:
     """Weights of the regularizers, and how labels are averaged."""
 
-    entropy_weight: float = 0.8
+    entropy_weight: Annotated[float, WEIGHT] = 0.8
     """β."""
-    prior_weight: float = 0.0
+    prior_weight: Annotated[float, WEIGHT] = 0.0
     """α. The prior tells how often the true classes occur, so it is off, as in the paper's comparison; 1.2 is usual."""
     prior: str = "uniform"
     """"uniform", or "clean": the shares of the true classes, where they are known."""
-    average: int = 10
+    average: Annotated[int, ONE_OR_MORE] = 10
     """Epochs whose predictions make up a label."""
 
 
@@ -42,12 +42,9 @@ class JointOptimization(Method):
     def __init__(self, options: Mapping[str, Any], num_classes: int) -> None:
         super().__init__(options, num_classes)
         o = self.options
-        self.entropy_weight = within(o, "entropy_weight", 0, 1e6)
-        self.prior_weight = within(o, "prior_weight", 0, 1e6)
+        self.entropy_weight, self.prior_weight = o.entropy_weight, o.prior_weight
         if o.prior not in PRIORS:
             raise PencilError(f'options.prior cannot be "{o.prior}".{did_you_mean(o.prior, PRIORS)}')
-        if o.average < 1:
-            raise PencilError(f"options.average is {o.average}; give at least 1.")
         if self.prior_weight:
             self.extra_information = "the shares of the true classes"
         self.register_buffer("prior", torch.full((num_classes,), 1 / num_classes))

@@ -1,13 +1,13 @@
 """Generalized cross entropy L_q, between cross entropy and mean absolute error (Zhang & Sabuncu, NeurIPS 2018)."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, ClassVar
 
 from torch import Tensor
 
+from pencil.config.ranges import POSITIVE_SHARE
 from pencil.losses import generalized_cross_entropy
-from pencil.methods._once import TrainedOnce, within
+from pencil.methods._once import TrainedOnce
 from pencil.types import Batch
 
 
@@ -15,7 +15,7 @@ from pencil.types import Batch
 class Options:
     """Where between cross entropy and mean absolute error the loss lies."""
 
-    q: float = 0.7
+    q: Annotated[float, POSITIVE_SHARE] = 0.7
     """Near 0 it is cross entropy, at 1 half the mean absolute error."""
 
 
@@ -24,12 +24,8 @@ class GeneralizedCrossEntropy(TrainedOnce):
 
     Options: ClassVar[type] = Options
 
-    def __init__(self, options: Mapping[str, Any], num_classes: int) -> None:
-        super().__init__(options, num_classes)
-        self.q = within(self.options, "q", 0, 1, above=True)
-
     def cost(self, batch: Batch) -> Tensor:
-        return generalized_cross_entropy(batch.logits, batch.given, self.q)
+        return generalized_cross_entropy(batch.logits, batch.given, self.options.q)
 
 
 METHOD = GeneralizedCrossEntropy

@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import torch
 from torch import Tensor
 
 from pencil import losses
 from pencil.config import PhaseSettings, Schedule
+from pencil.config.ranges import ONE_OR_MORE, SCALE, WEIGHT
 from pencil.errors import PencilError, did_you_mean
 from pencil.methods._contract import Method, TrainingView
 from pencil.methods._noise_model import NoiseModel, share_right
@@ -31,19 +32,19 @@ class Options:
     """Form of the compatibility loss: "code" (as released; labels can flip) or "paper" (as printed)."""
     classification: str = "reverse"
     """"reverse" KL(f ‖ y^d) (Eq. 4) or "classic" KL(y^d ‖ f) (Eq. 2); "none" leaves it out of label learning."""
-    compatibility_weight: float | None = None
+    compatibility_weight: Annotated[float | None, WEIGHT] = None
     """α, at the class count of the data."""
-    anchor: float | None = None
+    anchor: Annotated[float | None, WEIGHT] = None
     """a = α·c, the scale-free weight of the compatibility loss; 0 leaves it out."""
-    entropy_weight: float = 0.4
+    entropy_weight: Annotated[float, WEIGHT] = 0.4
     """β; 0 leaves the entropy loss out."""
     label_lr: Schedule | None = None
     """λ over the label-learning phase, at `reference_batch`."""
-    reference_batch: int = 128
+    reference_batch: Annotated[int, ONE_OR_MORE] = 128
     """B, the batch at which λ is defined; the batch really used changes nothing."""
     label_step: Schedule | None = None
     """η = λ/(B·c), the scale-free label step."""
-    init_scale: float = 10.0
+    init_scale: Annotated[float, SCALE] = 10.0
     """K of ỹ = K·ŷ; 0 chooses it by the class count."""
     divide_by_classes: bool = True
     """Divide the network's loss by c in the last two phases, as the paper does."""
@@ -198,6 +199,4 @@ def _label_step(options: Any, num_classes: int) -> Schedule:
         raise PencilError("give the label step once: options.label_lr (λ) or options.label_step (η = λ/(B·c)).")
     if options.label_step is not None:
         return Schedule.parse(options.label_step)
-    if options.reference_batch < 1:
-        raise PencilError(f"options.reference_batch is {options.reference_batch}; give at least 1.")
     return Schedule.parse(options.label_lr).times(1 / (options.reference_batch * num_classes))

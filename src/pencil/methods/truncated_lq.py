@@ -2,15 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, ClassVar
 
 from torch import Tensor
 
 from pencil.config import PhaseSettings
-from pencil.errors import PencilError
+from pencil.config.ranges import ONE_OR_MORE, POSITIVE_SHARE, SHARE
 from pencil.losses import generalized_cross_entropy, truncation
 from pencil.methods._contract import Method, TrainingView
-from pencil.methods._once import within
 from pencil.table import Fixed, distribution_of
 from pencil.types import Batch, Phase, Terms
 
@@ -19,11 +18,11 @@ from pencil.types import Batch, Phase, Terms
 class Options:
     """The shape of L_q, and which examples it leaves out."""
 
-    q: float = 0.7
+    q: Annotated[float, POSITIVE_SHARE] = 0.7
     """Near 0 it is cross entropy, at 1 half the mean absolute error."""
-    threshold: float = 0.5
+    threshold: Annotated[float, SHARE] = 0.5
     """k: examples with f_ŷ ≤ k count as a constant, so nothing is learned from them."""
-    refresh_epochs: int = 10
+    refresh_epochs: Annotated[int, ONE_OR_MORE] = 10
     """Epochs between two decisions on who is left out."""
 
 
@@ -34,13 +33,6 @@ class TruncatedGeneralizedCrossEntropy(Method):
     phase_names: ClassVar[tuple[str, ...]] = ("all", "kept")
     keeps_best = "accuracy"
 
-    def __init__(self, options: Mapping[str, Any], num_classes: int) -> None:
-        super().__init__(options, num_classes)
-        self.q = within(self.options, "q", 0, 1, above=True)
-        self.threshold = within(self.options, "threshold", 0, 1)
-        if self.options.refresh_epochs < 1:
-            raise PencilError(f"options.refresh_epochs is {self.options.refresh_epochs}; give at least 1.")
-
     def phases(self, settings: Mapping[str, PhaseSettings]) -> tuple[Phase, ...]:
         every, kept = (self.phase_setting(settings, name) for name in self.phase_names)
         return (
@@ -50,13 +42,15 @@ class TruncatedGeneralizedCrossEntropy(Method):
 
     def before_epoch(self, view: TrainingView, phase: Phase) -> None:
         if phase.name == "kept" and view.phase_epoch % self.options.refresh_epochs == 0:
-            kept_N = truncation(view.predict_best(), given_distribution(view, self.num_classes), self.threshold)
+            kept_N = truncation(view.predict_best(), given_distribution(view, self.num_classes), self.options.threshold)
             # Labels known to be right are always learned.
             view.columns["weight"].copy_(kept_N.masked_fill(view.columns["locked"], 1))
 
     def loss(self, batch: Batch) -> Terms:
         # Examples left out have weight 0; the constant they stand for has no gradient.
-        return Terms({"loss": generalized_cross_entropy(batch.logits, batch.given, self.q)}, rows=batch.labelled)
+        return Terms(
+            {"loss": generalized_cross_entropy(batch.logits, batch.given, self.options.q)}, rows=batch.labelled
+        )
 
 
 def given_distribution(view: TrainingView, num_classes: int) -> Tensor:

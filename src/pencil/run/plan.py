@@ -150,13 +150,16 @@ def _known(dataset: Dataset) -> methods.Known:
 
 
 def _check(asked: Document) -> Settings:
-    """Refuse wrong names and types before any data is read; what is missing, a recipe may still give."""
+    """Refuse wrong names, types and numbers before any data is read; what is missing, a recipe may still give."""
     document: dict[str, Any] = {"method": DEFAULT_METHOD, **{k: v for k, v in asked.items() if v not in ("", None)}}
     phases = document.get("phases")
     if isinstance(phases, Mapping):
         start = {"epochs": 0, "lr": 0}
         document["phases"] = {k: {**start, **v} if isinstance(v, Mapping) else v for k, v in phases.items()}
-    return from_document(document)
+    settings = from_document(document)
+    if settings.phases:
+        methods.kind(settings.method).check_phases(settings.phases)
+    return settings
 
 
 def _with_source(source: Any, asked: Document) -> Document:
