@@ -12,6 +12,13 @@ import pytest
 from pencil import recipes
 
 Command = Callable[..., tuple[int, str, str]]
+MINE = """
+from pencil.methods.cross_entropy import CrossEntropy
+
+class METHOD(CrossEntropy):
+    def loss(self, batch):
+        {body}
+"""
 TINY = ("--backbone", "mlp", "--set", "backbone_options.hidden=8", "--set", "hardware.threads=1")
 
 
@@ -67,9 +74,10 @@ def test_a_finished_run_without_a_record_gets_one(
     code, _, err = pencil(*asked)
     assert code == 0 and "table3/pencil/symmetric-70-seed-0: skipped" in err
     assert _records(place / "out/reference") == dict([found])
-    code, _, err = pencil(*asked, "--force", "--set", "optimizer.batch_size=32")
+    (place / "out/reference/table3" / f"{found[0]}.json").unlink()
+    code, _, err = pencil(*asked, "--set", "optimizer.batch_size=32")
     assert code == 2 and "started with other settings (optimizer.batch_size)" in err
-    code, _, err = pencil("reproduce", "figure2", "--dataset", "digits", "--epochs", 3, "--out", "out", "--force")
+    code, _, err = pencil("reproduce", "figure2", "--dataset", "digits", "--epochs", 3, "--out", "out")
     assert code == 2 and "started with other settings (backbone_options.hidden)" in err
     # Nor is it one of a later version of the recipe.
     made_with = recipes.version("auto")
@@ -82,13 +90,56 @@ def test_a_finished_run_without_a_record_gets_one(
 @pytest.mark.slow
 @pytest.mark.usefixtures("warm_runs")
 def test_a_failed_run_leaves_its_cell_missing(pencil: Command, place: Path) -> None:
-    chosen = ("--cells", "symmetric-10", "--methods", "pencil", "--epochs", 3, "--out", "out")
-    code, out, err = pencil(
-        "reproduce", "table3", "--dataset", "digits", *chosen, *TINY, "--set", "options.compatibility=none"
-    )
+    (place / "mine.py").write_text(MINE.format(body="raise ValueError('it cannot')"))
+    chosen = ("--cells", "symmetric-10", "--methods", "mine.py:METHOD", "--epochs", 1, "--out", "out")
+    code, out, err = pencil("reproduce", "table3", "--dataset", "digits", *chosen, *TINY)
     assert code == 1
-    assert "pencil/symmetric-10-seed-0: failed" in err and "compatibility" in err
+    assert "METHOD/symmetric-10-seed-0: failed" in err and "it cannot" in err
     assert "(1)" not in out and not (place / "out/reference").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("warm_runs")
+def test_other_settings_or_code_are_refused_and_replaced_only_by_force(pencil: Command, place: Path) -> None:
+    method = place / "mine.py"
+    method.write_text(MINE.format(body="return super().loss(batch)"))
+    asked = ("reproduce", "table3", "--dataset", "digits", "--cells", "symmetric-50", "--methods", "mine.py:METHOD")
+    asked = (*asked, *TINY, "--epochs", 1, "--out", "out")
+
+    def record() -> dict[str, Any]:
+        (found,) = _records(place / "out/reference").values()
+        return found
+
+    def forced(*more: object) -> float:
+        code, out, err = pencil(*asked, "--force", *more)
+        assert code == 0, err
+        assert "1 of 1 trials to run; 1 have a record in out/reference, to be replaced." in err
+        assert "METHOD/symmetric-50-seed-0: finished" in err and "skipped" not in err
+        assert f"{record()['test_accuracy']['last']:.2f}" in out
+        assert [path.name for path in (place / "out/table3/METHOD").iterdir() if path.is_dir()] == [
+            "symmetric-50-seed-0"
+        ]
+        return float(record()["seconds"])
+
+    assert pencil(*asked)[0] == 0
+    first = record()
+    assert str(place) not in json.dumps(first) and list(first["environment"]["own_code"]) == ["mine.py:METHOD"]
+    assert forced() != first["seconds"], "it was run again"
+    other = ("--set", "optimizer.weight_decay=0.9")
+    code, out, err = pencil(*asked, *other)
+    assert (code, out) == (2, "") and "made with other settings (optimizer.weight_decay); give another folder" in err
+    forced(*other)
+    assert record()["asked"]["optimizer"] == {"weight_decay": 0.9}
+    code, out, err = pencil(*asked)
+    assert (code, out) == (2, "") and "made with other settings (optimizer.weight_decay)" in err
+
+    method.write_text(MINE.format(body="return super().loss(batch)  # in other words"))
+    code, out, err = pencil(*asked, *other)
+    assert (code, out) == (2, "") and "made with other code in mine.py:METHOD; restore it" in err
+    for path in (place / "out/reference/table3").iterdir():
+        path.unlink()
+    code, out, err = pencil(*asked, *other)
+    assert (code, out) == (2, "") and "made with other code in mine.py:METHOD; restore it" in err
 
 
 @pytest.mark.slow

@@ -12,7 +12,8 @@ from pencil.config import from_document, merge
 from pencil.errors import PencilError
 from pencil.recipes import resolve
 from pencil.reproduce.lengths import share_out
-from pencil.reproduce.record import is_recorded, read_records, version_of_run
+from pencil.reproduce.record import read_records, version_of_run
+from pencil.reproduce.recorded import is_recorded
 from pencil.reproduce.study import FACTS, STUDIES
 from pencil.reproduce.trial import Trial, Wanted, plan_trials
 
@@ -80,6 +81,21 @@ def test_another_dataset_has_the_default_recipe_and_its_own_network() -> None:
     (trial,) = _plan("table3", cells="symmetric-50", systems="pencil", dataset="digits")
     assert trial.document["recipe"] == "auto"
     assert "backbone" not in trial.document
+
+
+def test_quick_runs_take_the_label_step_of_their_recipe() -> None:
+    (trial,) = _plan("table3", cells="symmetric-50", systems="pencil", dataset="digits", quick=True)
+    recipe = resolve("auto", "pencil", FACTS["digits"])
+    assert str(trial.settings.options["label_step"]) == recipe["options"]["label_step"]
+
+
+def test_a_shorter_run_takes_the_users_spelling_of_a_schedule() -> None:
+    (trial,) = _plan(
+        "table3", cells="symmetric-50", systems="pencil", dataset="digits", epochs=6,
+        settings={"options": {"label_lr": "3000"}},
+    )  # fmt: skip
+    assert trial.document["options"] == {"label_lr": "3000"}
+    assert "label_step" not in trial.settings.options
 
 
 def test_only_other_settings_than_the_papers_differ() -> None:

@@ -70,6 +70,57 @@ def test_a_failing_run_stops_no_other_and_finished_ones_are_not_repeated(
     assert words in capsys.readouterr().err
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("warm_runs")
+def test_what_is_no_longer_in_the_file_or_in_the_users_own_file_is_noticed(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (place / "mine.py").write_text("from pencil.methods.cross_entropy import METHOD\n")
+    shared = FILE.format(out="runs").split("phases.backbone")[0].replace(', noise = "symmetric:0.3"', "")
+    text = shared + 'phases.training.epochs = 1\n[runs.a]\nmethod = "mine.py:METHOD"\n'
+    more = 'data.noise = "symmetric:0.6"\nseed = 0\noptimizer.weight_decay = 1e-4\n'
+    file = place / "sweep.toml"
+
+    def swept(text: str) -> tuple[int, str]:
+        file.write_text(text)
+        return run(["sweep", "sweep.toml"]), capsys.readouterr().err
+
+    assert swept(text + more)[0] == 0
+    code, told = swept((text + more).replace("seed = 0\n", ""))
+    assert code == 0 and "a: skipped" in told, "it is 0 all the same"
+    for line in more.replace("seed = 0\n", "").splitlines(keepends=True):
+        code, told = swept((text + more).replace(line, ""))
+        name = line.partition(" ")[0]
+        assert code == 2 and f"the run a is finished, with other settings than the file has now ({name}); give" in told
+
+    (place / "mine.py").write_text("from pencil.methods.mae import METHOD\n")
+    code, told = swept(text + more)
+    assert (code, told.count("\n")) == (2, 1)
+    assert "the run a is finished, with other code in mine.py:METHOD than there is now; restore it, or remove" in told
+
+
+@pytest.mark.parametrize(
+    ("shared", "line"),
+    [
+        ('bakbone = "mlp"', 'there is no setting "bakbone". Did you mean "backbone"'),
+        ("optimizer.batch_size = true", "optimizer.batch_size"),
+        ('options.label_stepp = "1"', 'Did you mean "label_step"'),
+        ("phases.label.epochs = 1", 'Did you mean "labels"'),
+        ('method = "pensil"', 'Did you mean "pencil"'),
+        ('recipe = "autto"', 'Did you mean "auto"'),
+        ('backbone = "mpl"', 'Did you mean "mlp"'),
+    ],
+)
+def test_what_would_fail_in_every_run_is_refused_before_the_first(
+    shared: str, line: str, place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (place / "sweep.toml").write_text(f'[settings]\ndata.source = "digits"\n{shared}\n[runs.a]\n[runs.b]\nseed = 1\n')
+    assert run(["sweep", "sweep.toml"]) == 2
+    told = capsys.readouterr()
+    assert told.err.startswith("pencil: no run can be started: ") and line in told.err and not told.out
+    assert [path.name for path in place.iterdir()] == ["sweep.toml"]
+
+
 @pytest.mark.parametrize(
     ("text", "line"),
     [

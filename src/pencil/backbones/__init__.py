@@ -28,11 +28,27 @@ def create(wanted: str | Own, spec: InputSpec, num_classes: int, options: Mappin
         return copy.deepcopy(wanted)
     if not isinstance(wanted, str):
         return _made(name, wanted, spec, num_classes, options)
-    library, colon, own = name.partition(":")
-    if colon and library in LIBRARIES:
+    if in_library(name):
+        library, _, own = name.partition(":")
         build: Any = importlib.import_module(f"{__name__}._{library}").build
         return cast(nn.Module, build(own, spec, num_classes, options))
-    return _made(name, plugins.find(__name__, name, "build", kind="backbone"), spec, num_classes, options)
+    return _made(name, _found(name), spec, num_classes, options)
+
+
+def check(name: str, options: Mapping[str, Any]) -> None:
+    """Refuse a network that is not there or has no such options; what a library has shows when it is made."""
+    if not in_library(name):
+        _check_options(name, _found(name), options)
+
+
+def in_library(name: str) -> bool:
+    """Say whether a network is one of a library's."""
+    library, colon, _ = name.partition(":")
+    return bool(colon) and library in LIBRARIES
+
+
+def _found(name: str) -> Callable[..., Any]:
+    return cast(Callable[..., Any], plugins.find(__name__, name, "build", kind="backbone"))
 
 
 def name_of(wanted: str | Own) -> str:

@@ -87,8 +87,10 @@ def reproduce(
     wanted = Wanted(
         dataset=dataset, quick=quick, epochs=epochs, backbone=backbone, settings=asked, places=places
     )  # fmt: skip
-    planned = choose(what, cells=_names(cells), systems=_names(methods), trials=trials, wanted=wanted)
     kept = reference or (out / "reference" if wanted.differs else Path("reference"))
+    planned = choose(
+        what, cells=_names(cells), systems=_names(methods), trials=trials, wanted=wanted, reference=kept
+    )  # fmt: skip
     if dry_run:
         _describe(planned, kept, at_once, force=force)
         return
@@ -103,9 +105,11 @@ def _settings(
     assignments: list[str], root: Path | None, weights: Path | None, *, quick: bool, parallel: int
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the settings that change results, and those that only say where things lie."""
+    from pencil.reproduce.check import check_settings
     from pencil.reproduce.conduct import threads_for
 
     asked = merge({}, *(override(assignment) for assignment in assignments))
+    check_settings(asked)
     hardware = {"threads": threads_for(parallel)} if quick else {}
     places: dict[str, Any] = {"hardware": hardware | asked.pop("hardware", {})}
     if root is not None:
@@ -130,12 +134,14 @@ def _run(planned: "list[Trial]", out: Path, reference: Path, *, parallel: int, f
     from pencil.reproduce.conduct import conduct, pending
     from pencil.reproduce.output import write_study
     from pencil.reproduce.record import read_records
+    from pencil.reproduce.recorded import has_record
 
     waiting = pending(planned, reference, force=force)
-    _tell(
-        f"{len(waiting)} of {len(planned)} trials to run; {len(planned) - len(waiting)} have a record in {reference}."
-    )
-    outcomes = conduct(waiting, out=out, reference=reference, parallel=parallel, download=download, tell=_tell)
+    recorded = sum(has_record(trial, reference) for trial in planned)
+    replaced = ", to be replaced" if force and recorded else ""
+    _tell(f"{len(waiting)} of {len(planned)} trials to run; {recorded} have a record in {reference}{replaced}.")
+    where: dict[str, Any] = {"out": out, "reference": reference}
+    outcomes = conduct(waiting, **where, parallel=parallel, download=download, tell=_tell, force=force)
     for study in {trial.study.name: trial.study for trial in planned}.values():
         files = write_study(study, read_records(reference, study.name), out)
         typer.echo(files[0].read_text(encoding="utf-8"))

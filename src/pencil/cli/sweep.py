@@ -26,9 +26,11 @@ def sweep(
     A failed run stops no other; the exit code is then 1.
     """
     from pencil.run.queue import run_jobs
-    from pencil.sweep import read_sweep, refuse_edited, rows
+    from pencil.sweep import read_sweep, rows
+    from pencil.sweep.refuse import refuse_edited, refuse_hopeless
 
     jobs = read_sweep(file, out)
+    refuse_hopeless(jobs)
     refuse_edited(jobs)
     outcomes = run_jobs(jobs, parallel=parallel, tell=lambda line: typer.echo(line, err=True))
     found = rows(outcomes)

@@ -1,22 +1,46 @@
 """What is to be run, by the names that trials have: a table, a figure, one row of a table or one cell of a row."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from pencil.errors import PencilError, did_you_mean
+from pencil.reproduce.check import check_trials
 from pencil.reproduce.figures import FIGURES
+from pencil.reproduce.own_rows import own_rows
+from pencil.reproduce.record import all_records
 from pencil.reproduce.study import STUDIES
 from pencil.reproduce.trial import Trial, Wanted, plan_trials
 
 
 def choose(
-    names: Sequence[str], *, cells: Sequence[str] = (), systems: Sequence[str] = (), trials: int, wanted: Wanted
+    names: Sequence[str],
+    *,
+    cells: Sequence[str] = (),
+    systems: Sequence[str] = (),
+    trials: int,
+    wanted: Wanted,
+    reference: Path | None = None,
 ) -> list[Trial]:
-    """List the trials of all that is named, each once: `table3`, `figure2`, `table3/pencil/symmetric-50`."""
+    """List the trials of all that is named, each once: `table3`, `figure2`, `table3/pencil/symmetric-50`.
+
+    The records of `reference` say which names rows of users' own methods have.
+    """
+    parts = [_parts(name, systems, cells) for name in names]
+    rows = {
+        study: own_rows(
+            [system for part in parts if part[0] == study for system in part[1]],
+            STUDIES[study],
+            all_records(reference, study) if reference else (),
+        )
+        for study, _, _ in parts
+    }
     found: dict[str, Trial] = {}
-    for name in names:
-        study, its_systems, its_cells = _parts(name, systems, cells)
-        planned = plan_trials(STUDIES[study], cells=its_cells, systems=its_systems, trials=trials, wanted=wanted)
+    for study, its_systems, its_cells in parts:
+        planned = plan_trials(
+            STUDIES[study], cells=its_cells, systems=its_systems, trials=trials, wanted=wanted, rows=rows[study]
+        )
         found |= {trial.name: trial for trial in planned}
+    check_trials(found.values())
     return list(found.values())
 
 

@@ -6,45 +6,69 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from pencil import data, recipes
+from pencil import backbones, data, recipes
 from pencil.config import DataSettings, from_document, read_toml, to_document
 from pencil.errors import PencilError
+from pencil.reproduce.again import made_again
 from pencil.reproduce.figures import needs_series
-from pencil.reproduce.record import is_recorded, version_of_run, write_record
+from pencil.reproduce.record import version_of_run, write_record
+from pencil.reproduce.recorded import is_recorded
 from pencil.reproduce.trial import Trial
 from pencil.results.read import read_run
 from pencil.run.plan import differing
 from pencil.run.queue import Outcome, run_jobs, state_of
+from pencil.run.sittings import changed, own_code
+from pencil.runtime import choose_device
 
 Tell = Callable[[str], None]
 
 
 def pending(trials: Iterable[Trial], reference: Path, *, force: bool) -> list[Trial]:
-    """Return the trials that have no record."""
+    """Return the trials that have no record; all of them where records are to be replaced."""
     return [trial for trial in trials if force or not is_recorded(trial, reference)]
 
 
 def conduct(
-    trials: Sequence[Trial], *, out: Path, reference: Path, parallel: int, download: bool, tell: Tell
+    trials: Sequence[Trial],
+    *,
+    out: Path,
+    reference: Path,
+    parallel: int,
+    download: bool,
+    tell: Tell,
+    force: bool = False,
 ) -> list[Outcome]:
-    """Run trials, several at a time; stopped runs go on, finished ones only get their record."""
+    """Run trials, several at a time; stopped runs go on, finished ones only get their record, unless forced."""
+    done = [trial for trial in trials if state_of(trial.folder(out)) == "finished"]
     for trial in trials:
-        _refuse_other_run(trial, out)
-    if all(state_of(trial.folder(out)) == "finished" for trial in trials):
-        download = False
-    else:
-        for settings in {repr(found): found for found in map(_where, trials)}.values():
-            data.read(DataSettings(**settings), download=download)
+        if not (force and trial in done):
+            _refuse_other_run(trial, out)
+    if force or len(done) < len(trials):
+        _make_ready(trials, download=download)
     collector = _Collector(trials, out, reference, at_once=min(parallel, len(trials)))
 
     def noted(line: str) -> None:
         tell(line)
         collector.collect()
 
-    try:
-        return run_jobs([trial.job(out) for trial in trials], parallel=parallel, tell=noted)
-    finally:
-        collector.collect()
+    with made_again([trial.folder(out) for trial in trials] if force else []):
+        try:
+            return run_jobs([trial.job(out) for trial in trials], parallel=parallel, tell=noted)
+        finally:
+            collector.collect()
+
+
+def _make_ready(trials: Sequence[Trial], *, download: bool) -> None:
+    """Refuse what every run would refuse, and fetch and decode data once, before several runs would do so at once."""
+    places: dict[str, list[Trial]] = {}
+    for trial in trials:
+        choose_device(trial.settings.hardware.device)
+        places.setdefault(repr(_where(trial)), []).append(trial)
+    for alike in places.values():
+        found = data.read(DataSettings(**_where(alike[0])), download=download)
+        for trial in alike:
+            if not trial.settings.backbone:
+                backbones.check(found.default_backbone, trial.settings.backbone_options)
 
 
 class _Collector:
@@ -77,16 +101,28 @@ def _refuse_other_run(trial: Trial, out: Path) -> None:
                 f"folder with --out."
             )
         if state_of(trial.folder(out)) == "finished":
-            made_with = version_of_run(wanted.recipe, read_run(trial.folder(out)).result)
-            if made_with != recipes.version(wanted.recipe):
-                raise PencilError(
-                    f"the run in {trial.folder(out)} was made with version {made_with} of the recipe {wanted.recipe}, "
-                    f"which has changed since; give another folder with --out, or remove that one."
-                )
+            _refuse_changed(trial, trial.folder(out))
+
+
+def _refuse_changed(trial: Trial, folder: Path) -> None:
+    """What a finished run was made with, the recipe and a user's own files, must be what is there now."""
+    result, recipe = read_run(folder).result, trial.settings.recipe
+    made_with = version_of_run(recipe, result)
+    if made_with != recipes.version(recipe):
+        raise PencilError(
+            f"the run in {folder} was made with version {made_with} of the recipe {recipe}, which has changed since; "
+            f"give another folder with --out, or remove that one."
+        )
+    edited = changed(result["environment"].get("own_code", {}), own_code(trial.document))
+    if edited:
+        raise PencilError(
+            f"the run in {folder} was made with other code in {', '.join(edited)}; restore it, give another folder "
+            f"with --out, or remove that one."
+        )
 
 
 def _where(trial: Trial) -> dict[str, Any]:
-    """Return which data are to be fetched and decoded, once, before several runs would do so at the same time."""
+    """Return which data are to be fetched and decoded."""
     asked = trial.document["data"]
     return {name: asked[name] for name in ("source", "root", "options") if name in asked}
 

@@ -9,8 +9,7 @@ from typing import Any
 
 from pencil import methods, recipes
 from pencil.config import read_toml
-from pencil.errors import PencilError
-from pencil.reproduce.trial import Trial
+from pencil.reproduce.trial import HUMAN_FILES, Trial
 from pencil.results.atomic import write_atomic
 from pencil.results.documents import plain, read_object
 from pencil.results.read import read_run
@@ -23,6 +22,9 @@ SILENT = {"auto": 2, "fast": 2}
 """Versions of the recipes when records did not say them yet."""
 SHOWN = ("data.source", "data.root", "data.noise", "data.labels", "method", "recipe", "backbone", "seed")
 """Settings that the command shows by an option of their own, or that mean nothing on another machine."""
+
+FILES = {"data": ("labels",), "backbone_options": ("weights",)}
+"""Settings that are files: a record keeps their names, their folders mean nothing on another machine."""
 
 
 def write_record(trial: Trial, out: Path, reference: Path, *, series: bool, at_once: int) -> Path:
@@ -61,7 +63,31 @@ def _description(
         "epochs": sum(phases.values()),
         "seconds_compiled": seconds_compiled(history),
         "command": command(trial),
+        "asked": portable(trial.document),
+        "environment": _without_folders(result["environment"]),
     }
+
+
+def portable(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a run was asked for without what changes no result: its hardware, and where files lie."""
+    kept = {key: value for key, value in document.items() if key != "hardware"}
+    for group, names in FILES.items():
+        known = {key: value for key, value in kept.get(group, {}).items() if (group, key) != ("data", "root")}
+        kept |= {group: {k: Path(v).name if k in names else v for k, v in known.items()}} if known else {}
+    labels = kept.get("data", {}).get("labels", "")
+    if labels.partition(":")[0] in HUMAN_FILES:
+        kept["data"]["labels"] = f"{HUMAN_FILES[0]}:{labels.partition(':')[2]}"
+    return kept | {key: Path(kept[key]).name for key in ("method", "backbone") if ".py:" in kept.get(key, "")}
+
+
+def _without_folders(environment: Mapping[str, Any]) -> dict[str, Any]:
+    """Name a user's own files without their folders, also in earlier sittings."""
+    said = dict(environment)
+    if "own_code" in said:
+        said["own_code"] = {Path(name).name: digest for name, digest in said["own_code"].items()}
+    if "earlier" in said:
+        said["earlier"] = [_without_folders(each) for each in said["earlier"]]
+    return said
 
 
 def version_of_run(recipe: str, result: Mapping[str, Any]) -> int:
@@ -82,25 +108,30 @@ def command(trial: Trial) -> str:
         words += ["--labels", Path(asked["data"]["labels"]).name]
     if trial.shorter:
         words += ["--epochs", ",".join(str(count) for count in trial.phases.values())]
-    for name, value in _flat(asked):
+    for name, value in flat(asked):
         if name not in SHOWN and not name.startswith("hardware."):
             shown = Path(value).name if name == "backbone_options.weights" else json.dumps(value)
             words += ["--set", f"{name}={shown}"]
     return shlex.join(str(word) for word in [*words, "--seed", trial.seed])
 
 
-def _flat(document: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
+def flat(document: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
+    """Return settings by their whole names, `optimizer.batch_size`."""
     for key, value in document.items():
         if isinstance(value, Mapping):
-            yield from _flat(value, f"{path}{key}.")
+            yield from flat(value, f"{path}{key}.")
         else:
             yield f"{path}{key}", value
 
 
 def read_records(reference: Path, study: str, *, outdated: bool = False) -> list[Record]:
     """Read all records of a study that still hold, or those that no longer do, in the order of their files' names."""
-    found = [read_object(path) for path in sorted((reference / study).glob("*.json"))]
-    return [record for record in found if holds(record) != outdated]
+    return [record for record in all_records(reference, study) if holds(record) != outdated]
+
+
+def all_records(reference: Path, study: str) -> list[Record]:
+    """Read all records of a study, in the order of their files' names."""
+    return [read_object(path) for path in sorted((reference / study).glob("*.json"))]
 
 
 def holds(record: Record) -> bool:
@@ -111,29 +142,6 @@ def holds(record: Record) -> bool:
 def version_of(record: Mapping[str, Any]) -> int:
     """Return the version of its recipe that a record says, or that those had which did not say it yet."""
     return int(record.get("recipe_version", SILENT.get(record.get("recipe", ""), 1)))
-
-
-def is_recorded(trial: Trial, reference: Path) -> bool:
-    """Say whether a trial has a record that holds; refuse one with other settings under the same name."""
-    path = trial.record(reference)
-    if not path.is_file():
-        return False
-    record, cell = read_object(path), trial.cell
-    if not holds(record):
-        return False
-    asked = {"dataset": trial.dataset, "recipe": trial.document["recipe"], "noise": cell.noise}
-    if not trial.may_end_early or record.get("epochs", 0) > trial.most_epochs:
-        asked["epochs"] = trial.epochs
-    asked |= {"backbone": trial.document["backbone"]} if trial.document.get("backbone") else {}
-    other = [name for name, value in asked.items() if record.get(name) != value]
-    options = trial.asked.get("options", {})
-    other += [f"options.{name}" for name, value in options.items() if record.get("options", {}).get(name) != value]
-    if other:
-        raise PencilError(
-            f"{path} was made with other settings ({', '.join(other)}); give another folder with --reference, or "
-            f"replace it with --force."
-        )
-    return True
 
 
 def _rounded(value: float | None) -> float | None:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from pencil import methods, recipes
@@ -14,8 +15,6 @@ from pencil.run.plan import one_spelling
 from pencil.run.queue import Job
 
 QUICK_EPOCHS = 36
-QUICK_OPTIONS: dict[str, dict[str, Any]] = {"pencil": {"label_step": "1.2 -> 0"}}
-"""In half as many epochs as the recipe `auto` has, labels get as far with steps twice as large."""
 QUICK_NETWORK: dict[str, Any] = {"backbone": "small_cnn", "backbone_options": {"width": 8}}
 HUMAN_FILES = ("CIFAR-10_human.pt", "cifar10n_labels.npz")
 """Labels that people gave to CIFAR-10: as published, or the same arrays without pickles."""
@@ -62,7 +61,8 @@ class Trial:
     @property
     def document(self) -> Mapping[str, Any]:
         """All settings that the run is given."""
-        return merge(self.shorter, self.asked)
+        given = merge(self.shorter, self.asked)
+        return one_spelling(given, self.asked) if "options" in self.shorter else given
 
     @property
     def settings(self) -> Settings:
@@ -109,17 +109,26 @@ class Trial:
 
 
 def plan_trials(
-    study: Study, *, cells: Sequence[str] = (), systems: Sequence[str] = (), trials: int, wanted: Wanted
+    study: Study,
+    *,
+    cells: Sequence[str] = (),
+    systems: Sequence[str] = (),
+    trials: int,
+    wanted: Wanted,
+    rows: Mapping[str, str] = MappingProxyType({}),
 ) -> list[Trial]:
-    """List the trials of a study, seed by seed, so that a first result of every cell comes before a second of any."""
+    """List the trials of a study, seed by seed, so that a first result of every cell comes before a second of any.
+
+    `rows` names the rows of users' own methods where what follows their colon is taken.
+    """
     if wanted.dataset and wanted.dataset not in FACTS:
         raise PencilError(f'--dataset cannot be "{wanted.dataset}".{did_you_mean(wanted.dataset, FACTS)}')
     columns = _chosen(cells, {cell.name: cell for cell in study.cells}, "cell", study)
-    rows = [_system(name, study) for name in systems] or list(study.systems)
+    chosen = [_system(name, study, rows) for name in systems] or list(study.systems)
     found = [
         _trial(study, system, cell, seed, wanted)
         for seed in range(trials)
-        for system in rows
+        for system in chosen
         for cell in columns
         if cell.name in _cells(study, system)
     ]
@@ -140,13 +149,13 @@ def _chosen(names: Sequence[str], known: Mapping[str, Cell], kind: str, study: S
     return [value for name, value in known.items() if not names or name in names]
 
 
-def _system(name: str, study: Study) -> System:
+def _system(name: str, study: Study, rows: Mapping[str, str]) -> System:
     """Return a row by its name; any other method, also a user's own as `file.py:Class`, gets a row of its own."""
     listed = {system.name: system for system in (*SYSTEMS.values(), *study.systems)}
     if name in listed:
         return listed[name]
     methods.kind(name)
-    label = name.rpartition(":")[2]
+    label = rows.get(name) or name.rpartition(":")[2]
     return System(label, label, name)
 
 
@@ -154,15 +163,23 @@ def _trial(study: Study, system: System, cell: Cell, seed: int, wanted: Wanted) 
     asked = _asked(study, system, cell, seed, wanted)
     kind = methods.kind(system.method)
     facts = replace(FACTS[asked["data"]["source"]], phase_names=kind.phase_names)
-    recipe = merge(recipes.resolve(asked["recipe"], system.method, facts), {"phases": asked.get("phases", {})})
-    lengths = {name: int(phase["epochs"]) for name, phase in recipe["phases"].items()}
+    _refuse_phases(asked.get("phases", {}), system, kind.phase_names)
+    recipe = recipes.resolve(asked["recipe"], system.method, facts)
+    whole = merge(recipe, {"phases": asked.get("phases", {})})
+    lengths = {name: int(phase["epochs"]) for name, phase in whole["phases"].items()}
     total = wanted.epochs or (min(QUICK_EPOCHS, sum(lengths.values())) if wanted.quick else 0)
     if not total:
         return Trial(study, system, cell, seed, asked, lengths, recipe)
-    shorter = stretched(recipe, kind.phase_schedules, total)
+    shorter = stretched(whole, kind.phase_schedules, total)
     counts = {name: int(phase["epochs"]) for name, phase in shorter["phases"].items()}
     rest = {name: value for name, value in asked.items() if name != "phases"}
     return Trial(study, system, cell, seed, rest, counts, recipe, shorter)
+
+
+def _refuse_phases(asked: Mapping[str, Any], system: System, known: Sequence[str]) -> None:
+    for name in asked:
+        if name not in known:
+            raise PencilError(f'{system.name} has no phase "{name}".{did_you_mean(name, known)}')
 
 
 def _asked(study: Study, system: System, cell: Cell, seed: int, wanted: Wanted) -> dict[str, Any]:
@@ -180,8 +197,7 @@ def _asked(study: Study, system: System, cell: Cell, seed: int, wanted: Wanted) 
         asked["backbone"] = wanted.backbone
     elif wanted.quick:
         asked = merge(asked, QUICK_NETWORK)
-    larger = QUICK_OPTIONS.get(system.method, {}) if wanted.quick and wanted.dataset else {}
-    own = {"options": {**larger, **system.options}, "teaching": system.teaching, "data": system.data}
+    own = {"options": system.options, "teaching": system.teaching, "data": system.data}
     return merge(asked, {k: v for k, v in own.items() if v}, wanted.settings, wanted.places)
 
 

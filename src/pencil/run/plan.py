@@ -85,9 +85,11 @@ def plan(
     Settings that are `complete` have their recipe in them: a later version's may say more, which is not for them.
     """
     asked, own_network = _by_name(asked)
-    _check(asked)
+    checked(asked)
     asked = _with_source(source, asked)
-    early = _check(asked)
+    early = checked(asked)
+    if early.phases:
+        methods.kind(early.method).check_phases(early.phases)
     dataset = _dataset(source, early.data, early.seed, download=download, cache_dir=cache_dir)
     method_name = str(asked.get("method") or DEFAULT_METHOD)
     recipe = {} if complete else _recipe(early, method_name, dataset)
@@ -98,7 +100,9 @@ def plan(
     settings, warning = _with_backbone(from_document(one_spelling(document, asked)), dataset)
     method = methods.create(method_name, settings.options, dataset.num_classes)
     method.inform(_known(dataset))
-    _check_teaching(settings, method, dataset)
+    check_teaching(settings, method)
+    if settings.teaching.mixup and dataset.preparation.whole:
+        raise PencilError("whole numbers that are taken as they are cannot be mixed; use --set teaching.mixup=0.")
     warnings = tuple(line for line in (dataset.facts.get("left_out"), _unlabelled(dataset), warning) if line)
     return Plan(settings, dataset, method, method.phases(settings.phases), warnings, own_network)
 
@@ -128,14 +132,13 @@ def _unlabelled(dataset: Dataset) -> str:
     return f"{missing:,} of {count:,} training labels are missing (empty, or -1 in arrays)." if missing else ""
 
 
-def _check_teaching(settings: Settings, method: Method, dataset: Dataset) -> None:
+def check_teaching(settings: Settings, method: Method) -> None:
+    """Refuse help that the method cannot take."""
     teaching = settings.teaching
     if teaching.mixup and not teaching.average_epochs:
         raise PencilError("teaching.mixup needs averaged weights; give teaching.average_epochs.")
     if teaching.mixup and not method.mixes:
         raise PencilError(f"{settings.method} does not train on mixed examples; use --set teaching.mixup=0.")
-    if teaching.mixup and dataset.preparation.whole:
-        raise PencilError("whole numbers that are taken as they are cannot be mixed; use --set teaching.mixup=0.")
 
 
 def _known(dataset: Dataset) -> methods.Known:
@@ -149,17 +152,14 @@ def _known(dataset: Dataset) -> methods.Known:
     )
 
 
-def _check(asked: Document) -> Settings:
+def checked(asked: Document) -> Settings:
     """Refuse wrong names, types and numbers before any data is read; what is missing, a recipe may still give."""
     document: dict[str, Any] = {"method": DEFAULT_METHOD, **{k: v for k, v in asked.items() if v not in ("", None)}}
     phases = document.get("phases")
     if isinstance(phases, Mapping):
         start = {"epochs": 0, "lr": 0}
         document["phases"] = {k: {**start, **v} if isinstance(v, Mapping) else v for k, v in phases.items()}
-    settings = from_document(document)
-    if settings.phases:
-        methods.kind(settings.method).check_phases(settings.phases)
-    return settings
+    return from_document(document)
 
 
 def _with_source(source: Any, asked: Document) -> Document:

@@ -30,6 +30,11 @@ class Job:
     def log(self) -> Path:
         return self.folder.with_name(self.folder.name + ".log")
 
+    @property
+    def settings(self) -> Path:
+        """Where what was asked for is kept, beside the folder."""
+        return self.folder.with_name(self.folder.name + ".toml")
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -104,9 +109,8 @@ def state_of(folder: Path) -> str | None:
 
 def _write_settings(job: Job) -> Path:
     job.folder.parent.mkdir(parents=True, exist_ok=True)
-    path = job.folder.with_name(job.folder.name + ".toml")
-    write_atomic(path, write_toml(job.document).encode())
-    return path
+    write_atomic(job.settings, write_toml(job.document).encode())
+    return job.settings
 
 
 def _environment() -> dict[str, str]:

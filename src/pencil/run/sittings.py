@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pencil import plugins, recipes
-from pencil.config import Settings
+from pencil.config import Settings, to_document
 from pencil.results.environment import environment
 from pencil.run.build import Machine
 from pencil.runtime import device_name
@@ -31,8 +31,7 @@ class Sittings:
             "processes": machine.processes.count,
             "recipe_version": recipes.version(settings.recipe),
         }
-        data = settings.data
-        own = plugins.digests((settings.method, settings.backbone, data.source, data.noise))
+        own = own_code(to_document(settings))
         return cls(environment(facts | ({"own_code": own} if own else {})))
 
     @property
@@ -51,6 +50,13 @@ class Sittings:
         if before and before != self.now:
             self.earlier.append(before | {"until_epoch": epoch})
         return changed(dict(before.get("own_code", {})), self.now.get("own_code", {}))
+
+
+def own_code(document: Mapping[str, Any]) -> dict[str, str]:
+    """Return a digest of each of a user's own files that settings name, in the shape of config.toml, by the name."""
+    data = document.get("data", {})
+    named = (document.get("method"), document.get("backbone"), data.get("source"), data.get("noise"))
+    return plugins.digests(str(name) for name in named if name)
 
 
 def changed(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:

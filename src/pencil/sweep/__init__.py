@@ -12,12 +12,10 @@ options = { label_step = "1.2 -> 0" }
 from pathlib import Path
 from typing import Any
 
-from pencil.config import from_document, merge, read_toml
+from pencil.config import merge, read_toml
 from pencil.errors import PencilError, did_you_mean
 from pencil.results.documents import read_object
-from pencil.results.folder import RunFolder
-from pencil.run.plan import differing
-from pencil.run.queue import Job, Outcome, state_of
+from pencil.run.queue import Job, Outcome
 
 KEYS = ("out", "settings", "runs")
 
@@ -43,21 +41,6 @@ def read_sweep(path: Path, out: Path | None = None) -> list[Job]:
         if Path(name).name != name or name.startswith("."):
             raise PencilError(f'{path}: "{name}" cannot be a folder\'s name; use letters, digits and dashes.')
     return [Job(name, root / name, merge(shared, run)) for name, run in runs.items()]
-
-
-def refuse_edited(jobs: list[Job]) -> None:
-    """Refuse a run under settings that are not those it has: its figures would be taken for theirs."""
-    for job in jobs:
-        config = RunFolder(job.folder).config
-        if not config.exists():
-            continue
-        other = differing(from_document(read_toml(config)), job.document)
-        if other:
-            done = "is finished, with" if state_of(job.folder) == "finished" else "was begun with"
-            raise PencilError(
-                f"the run {job.name} {done} other settings than the file has now ({', '.join(other)}); give"
-                f" it another name, or remove {job.folder}."
-            )
 
 
 def rows(outcomes: list[Outcome]) -> list[dict[str, Any]]:

@@ -1,0 +1,84 @@
+"""Whether a trial has a record: one of the same settings and, where a user's own code is run, of the same code."""
+
+import re
+import shlex
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from pencil.config import Settings, from_document, merge, override, to_document
+from pencil.errors import PencilError
+from pencil.reproduce.own_rows import digests_of
+from pencil.reproduce.record import Record, command, flat, holds, portable
+from pencil.reproduce.trial import Trial
+from pencil.results.documents import read_object
+from pencil.run.plan import differing, one_spelling
+from pencil.run.sittings import changed, own_code
+
+LENGTH = re.compile(r"phases\.\w+\.epochs")
+"""What --epochs sets."""
+WEIGHTS = "backbone_options.weights"
+"""Where published weights lie need not be said to find a record."""
+
+
+def has_record(trial: Trial, reference: Path) -> bool:
+    """Say whether there is a record under a trial's name that holds, whatever its settings."""
+    path = trial.record(reference)
+    return path.is_file() and holds(read_object(path))
+
+
+def is_recorded(trial: Trial, reference: Path) -> bool:
+    """Say whether a trial has a record that holds; refuse one of other settings or code under the same name."""
+    if not has_record(trial, reference):
+        return False
+    path = trial.record(reference)
+    record = read_object(path)
+    remedy = "give another folder with --reference, or replace it with --force."
+    other = _other_settings(trial, record) if "asked" in record else _other_than_told(trial, record)
+    if other:
+        raise PencilError(f"{path} was made with other settings ({', '.join(other)}); {remedy}")
+    now = {Path(name).name: digest for name, digest in own_code(trial.document).items()}
+    edited = changed(digests_of(record), now)
+    if edited:
+        raise PencilError(f"{path} was made with other code in {', '.join(edited)}; restore it, {remedy}")
+    return True
+
+
+def _other_settings(trial: Trial, record: Record) -> list[str]:
+    """Compare all that was asked for then and now, each laid over the recipe."""
+    now = portable(trial.document)
+    # A network that was the data's own then may be named now.
+    then = merge({"backbone": record["backbone"]} if now.get("backbone") else {}, record["asked"])
+    before, after = _complete(trial, then), _complete(trial, now)
+    # Both ways: what only one of the two sets makes another run as well.
+    found = {*differing(before, to_document(after)), *differing(after, to_document(before))}
+    if "weights" not in now.get("backbone_options", {}):
+        found.discard(WEIGHTS)
+    return sorted({"epochs" if LENGTH.fullmatch(name) else name for name in found})
+
+
+def _complete(trial: Trial, document: dict[str, Any]) -> Settings:
+    return from_document(one_spelling(merge(trial.recipe, document), document))
+
+
+def _other_than_told(trial: Trial, record: Record) -> list[str]:
+    """Compare with a record that does not keep all that was asked for: by its fields and its command."""
+    asked = {"dataset": trial.dataset, "recipe": trial.document["recipe"], "noise": trial.cell.noise}
+    asked["method"] = Path(trial.system.method).name
+    if not trial.may_end_early or record.get("epochs", 0) > trial.most_epochs:
+        asked["epochs"] = trial.epochs
+    asked |= {"backbone": trial.document["backbone"]} if trial.document.get("backbone") else {}
+    other = [name for name, value in asked.items() if record.get(name) != value]
+    options = trial.asked.get("options", {})
+    other += [f"options.{name}" for name, value in options.items() if record.get("options", {}).get(name) != value]
+    then, now = _assigned(str(record.get("command", ""))), _assigned(command(trial))
+    return other + sorted(name for name in {*then, *now} if then.get(name) != now.get(name))
+
+
+def _assigned(line: str) -> dict[str, Any]:
+    """Return the settings that a command sets one by one, beside options, whose values a record keeps."""
+    words = shlex.split(line)
+    given = [override(word) for before, word in pairwise(words) if before == "--set"]
+    return {
+        name: value for name, value in flat(merge({}, *given)) if name != WEIGHTS and not name.startswith("options.")
+    }
