@@ -169,6 +169,24 @@ def test_its_network_is_exported(read_once: Path, tmp_path: Path) -> None:
     np.testing.assert_allclose(found.numpy(), wanted.probabilities, atol=1e-5)
 
 
+class Looked(nn.Module):
+    """Looks words up, and adds what it finds."""
+
+    def __init__(self, *, sparse: bool = False, forgetful: bool = False) -> None:
+        super().__init__()
+        self.words, self.forgetful = nn.Embedding(WORDS, 3, sparse=sparse), forgetful
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        found: Tensor = self.words(tokens).sum(1)
+        return found.detach() if self.forgetful else found
+
+
+def uncopyable() -> nn.Module:
+    network = Looked()
+    network.kept = network(torch.zeros(1, LENGTH, dtype=torch.int64))  # type: ignore[assignment]
+    return network
+
+
 def broken(spec: Any, num_classes: int) -> nn.Module:
     raise KeyError("width")
 
@@ -189,6 +207,14 @@ def broken(spec: Any, num_classes: int) -> nn.Module:
             r"<Embedding> turns inputs of shape \[2, 12\] into \[2, 12, 3\]; it must give \[2, 3\]",
         ),
         (nn.LSTM(LENGTH, 3), "<LSTM> cannot take inputs of shape"),
+        (
+            Looked(sparse=True),
+            "gradient of words.weight in the network <Looked> is sparse; make",
+        ),
+        (Looked().requires_grad_(False), "<Looked> has no parameter that may learn; let some require a gradient"),
+        (Looked(forgetful=True), "logits of the network <Looked> have no gradient"),
+        (nn.Sequential(nn.Flatten(), nn.LazyLinear(3)), "<Sequential> has lazy layers; call it on an example once"),
+        (uncopyable(), r"<Looked> cannot be copied \(.*\); give a function"),
     ],
 )
 def test_what_does_not_fit_is_refused_before_anything_is_written(backbone: Any, words: str, tmp_path: Path) -> None:
@@ -233,3 +259,12 @@ def test_processes_start_from_one_network(tmp_path: Path, warm_file: Callable[..
     (given, one), (other, two) = (torch.load(tmp_path / f"{rank}.pt") for rank in range(2))
     assert not torch.equal(given["0.weight"], other["0.weight"]), "each was given another"
     assert all(torch.equal(value, two[name]) for name, value in one.items())
+
+
+def test_what_is_frozen_stays() -> None:
+    tokens, _, noisy = sentences()
+    network = reader()
+    network.words.requires_grad_(False)
+    trained = pencil.fit(tokens, noisy, raw=True, backbone=network, settings=CPU, epochs=(1, 1, 1)).model
+    assert torch.equal(trained.words.weight, network.words.weight)  # type: ignore[union-attr, arg-type]
+    assert not torch.equal(trained.last.weight, network.last.weight)  # type: ignore[union-attr, arg-type]

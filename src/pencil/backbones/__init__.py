@@ -25,7 +25,7 @@ def create(wanted: str | Own, spec: InputSpec, num_classes: int, options: Mappin
     options, name = options or {}, name_of(wanted)
     if isinstance(wanted, nn.Module):
         _check_options(name, lambda spec, num_classes: None, options)
-        return copy.deepcopy(wanted)
+        return _copied(name, wanted)
     if not isinstance(wanted, str):
         return _made(name, wanted, spec, num_classes, options)
     if in_library(name):
@@ -64,6 +64,21 @@ def is_given(name: str) -> bool:
     return name.startswith("<")
 
 
+def is_users_own(name: str) -> bool:
+    """Say whether a network is a user's, in Python or in a file."""
+    return is_given(name) or ".py:" in name
+
+
+def _copied(name: str, network: nn.Module) -> nn.Module:
+    try:
+        return copy.deepcopy(network)
+    except Exception as error:
+        line = str(error).partition(".")[0]
+        raise PencilError(
+            f"the network {name} cannot be copied ({line}); give a function (spec, num_classes) that makes it."
+        ) from error
+
+
 def _made(
     name: str, build: Callable[..., Any], spec: InputSpec, num_classes: int, options: Mapping[str, Any]
 ) -> nn.Module:
@@ -73,6 +88,8 @@ def _made(
     except PencilError:
         raise
     except Exception as error:  # A user's code may fail in any way.
+        if not is_users_own(name):
+            raise
         raise PencilError(
             f"the backbone {name} cannot be called with (spec, num_classes): {type(error).__name__}: {error}; give a"
             " function that can, or a network."

@@ -4,7 +4,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from pencil.backbones import is_given
+from pencil.backbones import is_users_own
 from pencil.data.augment import Prepare
 from pencil.errors import PencilError
 from pencil.run.build import Machine
@@ -21,26 +21,43 @@ TOLD = {
 def try_network(plan: Plan, machine: Machine) -> None:
     """Make the run's network; one that may not fit the data must turn examples into a number for each class."""
     network, name = plan.new_network(), plan.settings.backbone
-    if not (is_given(name) or ".py:" in name or plan.dataset.preparation.kind == "tensors"):
+    if not (is_users_own(name) or plan.dataset.preparation.kind == "tensors"):
         return
-    dataset, device = plan.dataset, machine.device
-    raw = np.array(dataset.train.inputs.read(np.arange(min(EXAMPLES, len(dataset.train)))))
-    prepare = Prepare(dataset.preparation, plan.settings.seed).to(device)
-    inputs = machine.precision.of(prepare(torch.from_numpy(raw).to(device)))
-    network = network.to(device=device, dtype=machine.precision.dtype)
-    for training in (True, False):
-        outputs = _outputs(network.train(training), inputs, machine, name, TOLD[dataset.preparation.kind])
-        if not isinstance(outputs, Tensor):
-            raise PencilError(f"the network {name} gives a {type(outputs).__name__}; let it return the logits alone.")
-        if outputs.shape != (len(inputs), dataset.num_classes):
-            raise PencilError(
-                f"the network {name} turns inputs of shape {list(inputs.shape)} into {list(outputs.shape)}; it must"
-                f" give {[len(inputs), dataset.num_classes]}, a number for each class."
-            )
+    _check_parameters(network, name)
+    inputs = _inputs(plan, machine)
+    network = network.to(device=machine.device, dtype=machine.precision.dtype)
+    told = TOLD[plan.dataset.preparation.kind]
+    _check_gradients(network, _outputs(network.train(), inputs, machine, name, told, plan.dataset.num_classes), name)
+    with torch.no_grad():
+        _outputs(network.eval(), inputs, machine, name, told, plan.dataset.num_classes)
 
 
-@torch.no_grad()
-def _outputs(network: nn.Module, inputs: Tensor, machine: Machine, name: str, told: str) -> object:
+def _check_parameters(network: nn.Module, name: str) -> None:
+    if any(nn.parameter.is_lazy(parameter) for parameter in network.parameters()):
+        raise PencilError(f"the network {name} has lazy layers; call it on an example once before you give it.")
+    if not any(parameter.requires_grad for parameter in network.parameters()):
+        raise PencilError(f"the network {name} has no parameter that may learn; let some require a gradient.")
+
+
+def _check_gradients(network: nn.Module, outputs: Tensor, name: str) -> None:
+    if not outputs.requires_grad:
+        raise PencilError(f"the logits of the network {name} have no gradient; compute them from what may learn.")
+    torch.autograd.backward(outputs.sum())
+    sparse = [key for key, weight in network.named_parameters() if weight.grad is not None and weight.grad.is_sparse]
+    if sparse:
+        raise PencilError(f"the gradient of {sparse[0]} in the network {name} is sparse; make its layer sparse=False.")
+
+
+def _inputs(plan: Plan, machine: Machine) -> Tensor:
+    train = plan.dataset.train
+    raw = np.array(train.inputs.read(np.arange(min(EXAMPLES, len(train)))))
+    prepare = Prepare(plan.dataset.preparation, plan.settings.seed).to(machine.device)
+    return machine.precision.of(prepare(torch.from_numpy(raw).to(machine.device)))
+
+
+def _outputs(
+    network: nn.Module, inputs: Tensor, machine: Machine, name: str, told: str, num_classes: int
+) -> Tensor:  # fmt: skip
     try:
         with machine.precision.forward(machine.device):
             found: object = network(inputs)
@@ -50,4 +67,11 @@ def _outputs(network: nn.Module, inputs: Tensor, machine: Machine, name: str, to
             f"the network {name} cannot take inputs of shape {list(inputs.shape)}, {told}:"
             f" {type(error).__name__}: {line}"
         ) from error
+    if not isinstance(found, Tensor):
+        raise PencilError(f"the network {name} gives a {type(found).__name__}; let it return the logits alone.")
+    if found.shape != (len(inputs), num_classes):
+        raise PencilError(
+            f"the network {name} turns inputs of shape {list(inputs.shape)} into {list(found.shape)}; it must"
+            f" give {[len(inputs), num_classes]}, a number for each class."
+        )
     return found
