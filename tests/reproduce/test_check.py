@@ -18,7 +18,7 @@ ASKED = ("reproduce", "table3", "--dataset", "digits", "--methods", "pencil", "-
         ("--set optimizer.batchsize=1", 'Did you mean "batch_size"'),
         ("--set hardware=3", "hardware is a group of settings"),
         ("--set phases.labels.epochs=abc", 'phases.labels.epochs is "abc"'),
-        ("--set phases.label.lr=0.1", 'pencil has no phase "label". Did you mean "labels"'),
+        ("--set phases.label.lr=0.1", 'this method has no phase "label". Did you mean "labels"'),
         ("--set options.compatibility=none", "options.compatibility"),
         ("--set teaching.mixup=1 --set teaching.average_epochs=0", "teaching.mixup needs averaged weights"),
         ("--backbone nope", 'there is no backbone "nope"'),

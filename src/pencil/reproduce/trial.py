@@ -163,7 +163,7 @@ def _trial(study: Study, system: System, cell: Cell, seed: int, wanted: Wanted) 
     asked = _asked(study, system, cell, seed, wanted)
     kind = methods.kind(system.method)
     facts = replace(FACTS[asked["data"]["source"]], phase_names=kind.phase_names)
-    _refuse_phases(asked.get("phases", {}), system, kind.phase_names)
+    kind.check_phases(asked.get("phases", {}))
     recipe = recipes.resolve(asked["recipe"], system.method, facts)
     whole = merge(recipe, {"phases": asked.get("phases", {})})
     lengths = {name: int(phase["epochs"]) for name, phase in whole["phases"].items()}
@@ -174,12 +174,6 @@ def _trial(study: Study, system: System, cell: Cell, seed: int, wanted: Wanted) 
     counts = {name: int(phase["epochs"]) for name, phase in shorter["phases"].items()}
     rest = {name: value for name, value in asked.items() if name != "phases"}
     return Trial(study, system, cell, seed, rest, counts, recipe, shorter)
-
-
-def _refuse_phases(asked: Mapping[str, Any], system: System, known: Sequence[str]) -> None:
-    for name in asked:
-        if name not in known:
-            raise PencilError(f'{system.name} has no phase "{name}".{did_you_mean(name, known)}')
 
 
 def _asked(study: Study, system: System, cell: Cell, seed: int, wanted: Wanted) -> dict[str, Any]:

@@ -79,9 +79,7 @@ def _wrong(document: Document) -> str:
         settings = checked(document)
         kind = methods.kind(settings.method)
         build_record(kind.Options, settings.options, "options.")
-        for name in settings.phases:
-            if name not in kind.phase_names:
-                raise PencilError(f'{settings.method} has no phase "{name}".{did_you_mean(name, kind.phase_names)}')
+        kind.check_phases(settings.phases)
         if (recipe := settings.recipe) and recipe not in recipes.RECIPES:
             raise PencilError(f'there is no recipe "{recipe}".{did_you_mean(recipe, recipes.RECIPES)}')
         if settings.backbone:
