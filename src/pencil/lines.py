@@ -12,6 +12,11 @@ def in_one_line(text: str) -> str:
     return "".join(_spelled(sign) if category(sign) in _ODD else sign for sign in text)
 
 
+def first_line(error: Exception) -> str:
+    """Return what went wrong in one line."""
+    return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+
+
 def _spelled(sign: str) -> str:
     code = ord(sign)
     return _SHOWN.get(sign) or (f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}")

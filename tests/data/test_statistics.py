@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from pencil.data import ArrayInputs, statistics
+from pencil.data import ArrayInputs, spaced, statistics
 from pencil.errors import PencilError
 
 
 @pytest.fixture(autouse=True)
 def small_chunks(monkeypatch):
-    monkeypatch.setattr(statistics, "_CHUNK_BYTES", 1000)
+    monkeypatch.setattr(spaced, "_CHUNK_BYTES", 1000)
 
 
 def test_rows_far_from_zero_keep_their_precision():

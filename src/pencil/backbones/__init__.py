@@ -10,6 +10,7 @@ from torch import nn
 
 from pencil import plugins
 from pencil.errors import PencilError, did_you_mean
+from pencil.lines import first_line
 from pencil.types import InputSpec
 
 LIBRARIES = ("timm", "transformers")
@@ -73,9 +74,9 @@ def _copied(name: str, network: nn.Module) -> nn.Module:
     try:
         return copy.deepcopy(network)
     except Exception as error:
-        line = str(error).partition(".")[0]
         raise PencilError(
-            f"the network {name} cannot be copied ({line}); give a function (spec, num_classes) that makes it."
+            f"the network {name} cannot be copied ({first_line(error)}); give a function (spec, num_classes) that makes"
+            " it."
         ) from error
 
 

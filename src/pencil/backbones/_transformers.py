@@ -12,6 +12,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from pencil.errors import PencilError, did_you_mean
+from pencil.lines import first_line
 from pencil.types import InputSpec
 
 _WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
@@ -41,7 +42,7 @@ def build(name: str, spec: InputSpec, num_classes: int, options: Mapping[str, An
         try:
             network = library.AutoModelForImageClassification.from_config(config, trust_remote_code=False)
         except Exception as error:  # transformers refuses configurations in many ways
-            raise PencilError(f"transformers cannot make {name}: {_first_line(error)}") from error
+            raise PencilError(f"transformers cannot make {name}: {first_line(error)}") from error
         if _has_weights(Path(name)):
             network = _load(library, Path(name), config)
     return Classifier(network.float())
@@ -62,7 +63,7 @@ def _config(library: Any, name: str, spec: InputSpec, num_classes: int, options:
                 f'transformers:{name} is no folder or config.json, and no kind "{name}" is known.{remedy}'
             )
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise PencilError(f"transformers:{name} cannot be read: {_first_line(error)}") from error
+        raise PencilError(f"transformers:{name} cannot be read: {first_line(error)}") from error
     known = config.to_dict()
     for option in options:
         if option not in known:
@@ -94,7 +95,7 @@ def _load(library: Any, folder: Path, config: Any) -> nn.Module:
             output_loading_info=True, **how,
         )  # fmt: skip
     except Exception as error:  # damaged files raise many kinds
-        raise PencilError(f"the weights in {folder} cannot be read: {_first_line(error)}") from error
+        raise PencilError(f"the weights in {folder} cannot be read: {first_line(error)}") from error
     absent = [*found["missing_keys"], *(key if isinstance(key, str) else key[0] for key in found["mismatched_keys"])]
     foreign = [key for key in absent if not any(part in key for part in _LAST)]
     if foreign:
@@ -123,7 +124,3 @@ def _quiet(library: Any) -> Iterator[None]:
         logging.set_verbosity(before)
         if bars:
             logging.enable_progress_bar()
-
-
-def _first_line(error: Exception) -> str:
-    return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)

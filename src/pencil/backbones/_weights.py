@@ -10,6 +10,7 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from pencil.errors import PencilError
+from pencil.lines import first_line
 
 Tensors = Mapping[str, Tensor]
 IN_FOLDER = ("model.safetensors", "pytorch_model.bin")
@@ -46,15 +47,11 @@ def read(path: Path) -> Tensors:
             return load_file(path)
         found = torch.load(path, map_location="cpu", weights_only=True)
     except (SafetensorError, OSError, ValueError, RuntimeError, EOFError, KeyError, UnpicklingError) as error:
-        raise PencilError(f"the weights file {path} cannot be read: {_first_line(error)}") from error
+        # Torch's own messages go on to recommend unsafe loading.
+        raise PencilError(f"the weights file {path} cannot be read: {first_line(error)}") from error
     if not isinstance(found, Mapping) or not all(isinstance(value, Tensor) for value in found.values()):
         raise PencilError(f"the weights file {path} holds no plain state dict of names and tensors.")
     return found
-
-
-def _first_line(error: Exception) -> str:
-    # Torch's own messages go on to recommend unsafe loading.
-    return next(iter(str(error).splitlines()), type(error).__name__)
 
 
 def _classifier(own: Tensors, prefixes: str | tuple[str, ...]) -> list[str]:

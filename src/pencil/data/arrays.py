@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pencil.data import labels
 from pencil.data.as_given import as_tensors, describe_tensors
-from pencil.data.dataset import ArrayInputs, Dataset, Examples, Known, Preparation
+from pencil.data.dataset import ArrayInputs, DataFacts, Dataset, Examples, Preparation
 from pencil.data.identity import content_ids, given_ids
 from pencil.data.tensors import plain
 from pencil.errors import PencilError
@@ -54,7 +54,7 @@ def from_arrays(
         said = np.array([str(text) for text in texts], dtype=np.object_)
         train = replace(train, texts={"text": _counted(said, len(train), "texts")})
     held_for_test = None if test is None else _test_examples(test, inputs, names, by_name, raw)
-    preparation, backbone, facts = (describe_tensors(inputs), "", Known()) if raw else describe_inputs(inputs)
+    preparation, backbone, facts = (describe_tensors(inputs), "", DataFacts()) if raw else describe_inputs(inputs)
     if not raw:
         facts |= blurred(plain(x), inputs)
     # With names of classes, numbers count these, as ever, but texts are names.
@@ -102,7 +102,7 @@ def _test_examples(
     return _examples(inputs, test[1], names, by_name)
 
 
-def describe_inputs(inputs: NDArray[Any]) -> tuple[Preparation, str, Known]:
+def describe_inputs(inputs: NDArray[Any]) -> tuple[Preparation, str, DataFacts]:
     """Return the usual preparation, backbone and facts for inputs of this shape."""
     if inputs.ndim == 2:
         return Preparation("rows", inputs.shape[1:]), "mlp", {}
@@ -110,7 +110,7 @@ def describe_inputs(inputs: NDArray[Any]) -> tuple[Preparation, str, Known]:
     return describe_images(shape)
 
 
-def describe_images(shape: tuple[int, int, int], crop: int = 0) -> tuple[Preparation, str, Known]:
+def describe_images(shape: tuple[int, int, int], crop: int = 0) -> tuple[Preparation, str, DataFacts]:
     """Small images are kept, padded by an eighth and mirrored; large ones are photographs, cropped to 7/8."""
     height, width, _ = shape
     if max(height, width) > SMALL_SIDE:
@@ -159,7 +159,7 @@ def as_rows(array: NDArray[Any], columns: Sequence[str] | None = None) -> NDArra
     return rows
 
 
-def blurred(given: Any, rows: NDArray[Any], columns: Sequence[str] | None = None) -> Known:
+def blurred(given: Any, rows: NDArray[Any], columns: Sequence[str] | None = None) -> DataFacts:
     """Return a fact that hinders training: what a column says lies in digits that 32 bits do not hold."""
     exact = np.asarray(given)
     if exact.ndim != 2 or exact.dtype.itemsize <= 4 or len(exact) < 2:

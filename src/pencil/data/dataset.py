@@ -137,7 +137,7 @@ def select(inputs: Inputs, index: NDArray[np.int64]) -> Selection:
     return Selection(inputs, index)
 
 
-class Known(TypedDict, total=False):
+class DataFacts(TypedDict, total=False):
     """What else is known of a dataset; each is there where it applies."""
 
     features: list[str]
@@ -173,7 +173,7 @@ class Dataset:
     """A validation set of the dataset's own; otherwise a share of `train` is kept apart."""
     test: Examples | None = None
     default_backbone: str = ""
-    facts: Known = field(default_factory=Known)
+    facts: DataFacts = field(default_factory=DataFacts)
     terms: NDArray[Any] | None = None
     """[C] what the labels that were given call each class, names or numbers; None: they count classes from 0."""
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pencil.data import image_files, labels, tables, text_columns
 from pencil.data.arrays import as_inputs, describe_inputs
-from pencil.data.dataset import UNLABELLED, ArrayInputs, Dataset, Examples, Inputs, Known, Preparation, select
+from pencil.data.dataset import UNLABELLED, ArrayInputs, DataFacts, Dataset, Examples, Inputs, Preparation, select
 from pencil.data.encoded import EncodedImages
 from pencil.data.identity import given_ids
 from pencil.data.request import Request
@@ -123,7 +123,7 @@ def label_column(rows: Any, request: Request) -> str:
 
 def _inputs(
     parts: Mapping[str, Part], label: str, request: Request, name: str
-) -> tuple[Inputs, Preparation, str, Known]:
+) -> tuple[Inputs, Preparation, str, DataFacts]:
     """Return the inputs of all sets one after the other: images where a column holds them, else rows of features."""
     kinds = {column: type(feature).__name__ for column, feature in parts["train"].rows.features.items()}
     image = request.text("image") or next((column for column, kind in kinds.items() if kind == "Image"), "")
@@ -144,7 +144,7 @@ def _inputs(
     return ArrayInputs(rows), preparation, backbone, facts
 
 
-def _texts(parts: Mapping[str, Part], label: str, request: Request, facts: Known) -> dict[str, NDArray[np.object_]]:
+def _texts(parts: Mapping[str, Part], label: str, request: Request, facts: DataFacts) -> dict[str, NDArray[np.object_]]:
     """Return the texts of all sets that are no features and of no other use."""
     used = {label, request.text("id"), request.text("clean"), *(title.partition("=")[0] for title in facts["features"])}
     shared = set.intersection(*(set(part.rows.column_names) for part in parts.values()))
@@ -171,7 +171,7 @@ def _joined(parts: Mapping[str, Part], columns: list[str]) -> Any:
 
 def _images(
     whole: Any, column: str, parts: Mapping[str, Part], request: Request, name: str
-) -> tuple[Inputs, Preparation, str, Known]:
+) -> tuple[Inputs, Preparation, str, DataFacts]:
     """Decode the images into the cache, under a key that changes with the dataset's content."""
     from datasets import Image
 

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pencil.data.dataset import Dataset, Examples, Inputs, Selection
+from pencil.data.dataset import Dataset, Examples
+from pencil.data.spaced import is_stored, spaced
 from pencil.errors import PencilError
 
-_HASHED, _CHUNK = 2**28, 2**25
-"""Bytes of each set's inputs that are hashed, and at a time."""
+_HASHED = 2**28
+"""Bytes of each set's inputs that are hashed."""
 
 
 def content_ids(inputs: NDArray[Any]) -> NDArray[np.str_]:
@@ -53,22 +54,10 @@ def inputs_digest(dataset: Dataset) -> str:
     digest = blake2b(digest_size=16)
     digest.update(repr((dataset.preparation.raw_shape, dataset.facts.get("features"))).encode())
     for examples in (dataset.train, dataset.held_out, dataset.test):
-        if examples is not None and _is_stored(examples.inputs):
-            for chunk in _chunks(examples.inputs):
+        if examples is not None and is_stored(examples.inputs):
+            for chunk in spaced(examples.inputs, most_bytes=_HASHED):
                 digest.update(np.ascontiguousarray(chunk).data)
     return digest.hexdigest()
-
-
-def _is_stored(inputs: Inputs) -> bool:
-    return (inputs.base if isinstance(inputs, Selection) else inputs).array is not None
-
-
-def _chunks(inputs: Inputs) -> Iterator[NDArray[Any]]:
-    bytes_each = max(inputs.read(np.zeros(1, dtype=np.int64)).nbytes, 1) if len(inputs) else 1
-    most, step = max(_HASHED // bytes_each, 1), max(_CHUNK // bytes_each, 1)
-    chosen = np.arange(len(inputs)) if len(inputs) <= most else np.linspace(0, len(inputs) - 1, most).astype(np.int64)
-    for start in range(0, len(chosen), step):
-        yield inputs.read(chosen[start : start + step])
 
 
 def fingerprint(dataset: Dataset) -> str:

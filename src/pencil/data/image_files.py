@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pencil.data.arrays import describe_images
 from pencil.data.cache import MappedInputs, decoded_file
-from pencil.data.dataset import Known, Preparation
+from pencil.data.dataset import DataFacts, Preparation
 from pencil.data.request import Request
 from pencil.errors import PencilError
 
@@ -26,7 +26,7 @@ def read_images(
     size: int = 0,
     pretrained: bool = False,
     key: str = "",
-) -> tuple[MappedInputs, Preparation, str, Known]:
+) -> tuple[MappedInputs, Preparation, str, DataFacts]:
     """Decode files into the cache; return the inputs, their preparation, a backbone and facts.
 
     Without a size, small images that are all of one size are kept, others become 256×256 pixels. What are no files of

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pencil import plugins
-from pencil.data.dataset import UNLABELLED, Dataset, Examples, Known
+from pencil.data.dataset import UNLABELLED, DataFacts, Dataset, Examples
 from pencil.data.labeller import Labeller, labels_by
 from pencil.errors import PencilError
 from pencil.transition import check_transition
@@ -121,7 +121,7 @@ def inject(dataset: Dataset, spec: str, *, seed: int) -> Dataset:
         record["rate"] = float(noise.argument)
     if how:
         record["told"] = f"{how}: {percent:.1f}% of the labels changed"
-    facts: Known = {**dataset.facts, "noise": record, "transition": transition.tolist()}
+    facts: DataFacts = {**dataset.facts, "noise": record, "transition": transition.tolist()}
     return replace(dataset, train=noisy[0], held_out=noisy[1] if len(noisy) > 1 else None, facts=facts)
 
 

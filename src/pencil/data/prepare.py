@@ -10,7 +10,7 @@ import numpy as np
 
 from pencil.config.settings import DataSettings
 from pencil.data import label_file, noise, statistics
-from pencil.data.dataset import UNLABELLED, Dataset, Examples, Known, Preparation
+from pencil.data.dataset import UNLABELLED, DataFacts, Dataset, Examples, Preparation
 from pencil.data.identity import check_unique, fingerprint
 from pencil.data.split import choose_held_out
 from pencil.errors import PencilError, did_you_mean
@@ -40,7 +40,7 @@ def prepare(dataset: Dataset, settings: DataSettings, *, seed: int) -> Dataset:
     if not preparation.mean and preparation.kind != "tensors":
         mean, std = statistics.measure(dataset.train.inputs, preparation.kind)
         preparation = replace(preparation, mean=mean, std=std)
-    facts: Known = {**dataset.facts, "fingerprint": fingerprint(dataset)}
+    facts: DataFacts = {**dataset.facts, "fingerprint": fingerprint(dataset)}
     return replace(dataset, preparation=preparation, facts=facts)
 
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pencil.data.dataset import Inputs, Selection
+from pencil.data.dataset import Inputs
+from pencil.data.spaced import is_stored, spaced
 from pencil.errors import PencilError
 
-_CHUNK_BYTES = 2**25
 _READ_BYTES = 2**33
 """Of larger data evenly spaced examples are measured."""
 _READ_ONE_BY_ONE = 4096
@@ -26,14 +26,7 @@ def measure(inputs: Inputs, kind: str) -> tuple[tuple[float, ...], tuple[float, 
 
 
 def _chunks(inputs: Inputs) -> Iterator[NDArray[Any]]:
-    count = len(inputs)
-    example_bytes = max(inputs.read(np.zeros(1, dtype=np.int64)).nbytes, 1)
-    stored = inputs.base if isinstance(inputs, Selection) else inputs
-    most = _READ_ONE_BY_ONE if stored.array is None else max(_READ_BYTES // example_bytes, 1)
-    chosen = np.arange(count) if count <= most else np.linspace(0, count - 1, most).astype(np.int64)
-    step = max(_CHUNK_BYTES // example_bytes, 1)
-    for start in range(0, len(chosen), step):
-        yield inputs.read(chosen[start : start + step])
+    return spaced(inputs, most_bytes=_READ_BYTES, most=None if is_stored(inputs) else _READ_ONE_BY_ONE)
 
 
 def _of_pixels(chunks: Iterator[NDArray[Any]]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from pencil.data.arrays import as_rows, blurred
 from pencil.data.claims import refuse_bomb
-from pencil.data.dataset import Known
+from pencil.data.dataset import DataFacts
 from pencil.data.label_cells import as_labels
 from pencil.data.vectors import is_vector, vectors
 from pencil.errors import PencilError, did_you_mean
@@ -187,7 +187,7 @@ def numbers(table: Any, names: Sequence[str]) -> NDArray[np.float64]:
     return np.stack(parts, axis=1)
 
 
-def features(table: Any, names: Sequence[str]) -> tuple[NDArray[np.float32], Known]:
+def features(table: Any, names: Sequence[str]) -> tuple[NDArray[np.float32], DataFacts]:
     """Return the features as rows, and facts about them, first of all their names.
 
     Numbers are as they are, lists side by side, and each text is a column.

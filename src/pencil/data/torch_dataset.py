@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pencil.data import labels
 from pencil.data.arrays import as_rows, channels_last, describe_inputs
 from pencil.data.as_given import as_tensor, describe_tensors
-from pencil.data.dataset import Dataset, Examples, Known
+from pencil.data.dataset import DataFacts, Dataset, Examples
 from pencil.data.identity import given_ids
 from pencil.data.tensors import plain
 from pencil.errors import PencilError
@@ -101,7 +101,7 @@ def from_torch(
     train = Examples(inputs, train.ids, train.given, train.distribution, marks, known)
     held_for_test = None if test_values is None else _examples(_inputs(test, raw), test_values, classes, by_name, None)
     first = inputs.read(np.zeros(1, dtype=np.int64))
-    preparation, backbone, facts = (describe_tensors(first), "", Known()) if raw else describe_inputs(first)
+    preparation, backbone, facts = (describe_tensors(first), "", DataFacts()) if raw else describe_inputs(first)
     terms = labels.terms_of(values, classes) if by_name else None
     return Dataset(
         name, classes, train, preparation, test=held_for_test, default_backbone=backbone, facts=facts, terms=terms

@@ -116,8 +116,3 @@ def _example(preparation: Preparation, count: int) -> Tensor:
         return torch.from_numpy(numbers)
     rows = random.normal(size=shape) * np.asarray(preparation.std) + np.asarray(preparation.mean)
     return torch.from_numpy(rows.astype(np.float32))
-
-
-def first_line(error: Exception) -> str:
-    """Return what went wrong in one line."""
-    return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)

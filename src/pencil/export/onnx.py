@@ -13,8 +13,9 @@ import torch
 from torch import Tensor, nn
 
 from pencil.errors import PencilError
-from pencil.export.network import INPUT, OUTPUTS, first_line
+from pencil.export.network import INPUT, OUTPUTS
 from pencil.export.torch_export import trace
+from pencil.lines import first_line
 
 
 def write(network: nn.Module, example: Tensor, facts: dict[str, str], out: Path) -> None:

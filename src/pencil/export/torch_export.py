@@ -7,7 +7,8 @@ import torch
 from torch import Tensor, nn
 
 from pencil.errors import PencilError
-from pencil.export.network import INPUT, first_line
+from pencil.export.network import INPUT
+from pencil.lines import first_line
 
 
 def write(network: nn.Module, example: Tensor, facts: dict[str, str], out: Path) -> None:

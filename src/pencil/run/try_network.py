@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from pencil.backbones import is_users_own
 from pencil.data.augment import Prepare
 from pencil.errors import PencilError
+from pencil.lines import first_line
 from pencil.run.build import Machine
 from pencil.run.plan import Plan
 
@@ -55,17 +56,14 @@ def _inputs(plan: Plan, machine: Machine) -> Tensor:
     return machine.precision.of(prepare(torch.from_numpy(raw).to(machine.device)))
 
 
-def _outputs(
-    network: nn.Module, inputs: Tensor, machine: Machine, name: str, told: str, num_classes: int
-) -> Tensor:  # fmt: skip
+def _outputs(network: nn.Module, inputs: Tensor, machine: Machine, name: str, told: str, num_classes: int) -> Tensor:
     try:
         with machine.precision.forward(machine.device):
             found: object = network(inputs)
     except Exception as error:  # A user's code may fail in any way.
-        line = next((line for line in str(error).splitlines() if line.strip()), "")
         raise PencilError(
             f"the network {name} cannot take inputs of shape {list(inputs.shape)}, {told}:"
-            f" {type(error).__name__}: {line}"
+            f" {type(error).__name__}: {first_line(error)}"
         ) from error
     if not isinstance(found, Tensor):
         raise PencilError(f"the network {name} gives a {type(found).__name__}; let it return the logits alone.")

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from pencil.data import image_files, labels, tables, text_columns, trained_features
 from pencil.data.arrays import describe_inputs
-from pencil.data.dataset import UNLABELLED, ArrayInputs, Dataset, Examples, Inputs, Known, Preparation
+from pencil.data.dataset import UNLABELLED, ArrayInputs, DataFacts, Dataset, Examples, Inputs, Preparation
 from pencil.data.identity import content_ids, given_ids
 from pencil.data.request import Request
 from pencil.errors import PencilError
@@ -185,7 +185,7 @@ class _Seen(NamedTuple):
     ids: NDArray[np.str_]
     preparation: Preparation
     backbone: str
-    facts: Known
+    facts: DataFacts
     texts: dict[str, NDArray[np.object_]] | None = None
 
 
@@ -212,7 +212,7 @@ def _files(table: Any, path: Path, request: Request) -> tuple[list[Path], NDArra
 
 def _features(
     table: Any, path: Path, used: set[str], request: Request
-) -> tuple[NDArray[np.float32], Known, dict[str, NDArray[np.object_]] | None]:
+) -> tuple[NDArray[np.float32], DataFacts, dict[str, NDArray[np.object_]] | None]:
     """Return the features a run has, else those that are named, else all columns of no other use.
 
     With them comes what is known of them, and the texts beside them that are none.

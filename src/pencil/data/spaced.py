@@ -1,0 +1,27 @@
+"""Reads inputs in chunks of bounded memory; of very many, evenly spaced ones."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pencil.data.dataset import Inputs, Selection
+
+_CHUNK_BYTES = 2**25
+
+
+def is_stored(inputs: Inputs) -> bool:
+    """Say whether inputs lie in an array; others are each a call of the user's code."""
+    return (inputs.base if isinstance(inputs, Selection) else inputs).array is not None
+
+
+def spaced(inputs: Inputs, *, most_bytes: int, most: int | None = None) -> Iterator[NDArray[Any]]:
+    """Yield the inputs, or evenly spaced ones where they are more than so many bytes or examples."""
+    count = len(inputs)
+    example_bytes = max(inputs.read(np.zeros(1, dtype=np.int64)).nbytes, 1) if count else 1
+    most = max(most_bytes // example_bytes, 1) if most is None else most
+    chosen = np.arange(count) if count <= most else np.linspace(0, count - 1, most).astype(np.int64)
+    step = max(_CHUNK_BYTES // example_bytes, 1)
+    for start in range(0, len(chosen), step):
+        yield inputs.read(chosen[start : start + step])
