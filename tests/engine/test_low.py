@@ -13,7 +13,7 @@ from pencil.config import OptimizerSettings, TeachingSettings
 from pencil.engine import Engine, capture, low, stepper
 from pencil.engine.average import Average
 from pencil.engine.guard import Guard
-from pencil.engine.low import LowWeights, Moving, descend, lowered
+from pencil.engine.low import LowWeights, Moving, descend, look, lowered
 from pencil.engine.step import Step
 from pencil.kernels import largest
 from pencil.methods import create
@@ -266,7 +266,8 @@ def test_the_update_is_that_of_torch(backend: str, momentum: float, nesterov: bo
     copies = [weight.detach().bfloat16() for weight in weights[:2]]
     momenta = [torch.zeros_like(weight) for weight in weights] if momentum else []
     torch._dynamo.reset()
-    compiled, found = torch.compile(descend, dynamic=False, backend=backend), torch.zeros(1)
+    seen, compiled = (torch.compile(function, dynamic=False, backend=backend) for function in (look, descend))
+    found = torch.zeros(1)
     for step in range(4):
         gradients = [torch.randn(shape) * count for shape in shapes]
         gradients[:2] = [gradient.bfloat16() for gradient in gradients[:2]]
@@ -277,7 +278,8 @@ def test_the_update_is_that_of_torch(backend: str, momentum: float, nesterov: bo
             for part in (slice(0, 2), slice(2, 5))
         ]
         with torch.no_grad():
-            compiled(groups, _magnitudes(groups), torch.tensor([float(count)]), rate, found, **numbers)
+            seen(_magnitudes(groups), found)
+            compiled(groups, torch.tensor([float(count)]), rate, found, **numbers)
         assert found.item() == (step == 2)
         if step != 2:
             for weight, gradient in zip(expected, gradients, strict=True):

@@ -9,7 +9,7 @@ from torch import nn
 
 from pencil.data import from_arrays
 from pencil.engine import Engine, Listener, low
-from pencil.engine.low import Moving, descend
+from pencil.engine.low import Moving, descend, look
 from pencil.engine.stepper import _compile
 from pencil.kernels import largest
 from pencil.run.build import build_engine, choose_machine
@@ -38,7 +38,7 @@ def test_the_compiled_update_is_that_of_torch(momentum: float, nesterov: bool, w
     copies = [weight.bfloat16() for weight in weights[:COPIED]]
     momenta = [torch.zeros_like(weight) for weight in weights] if momentum else []
     torch._dynamo.reset()
-    update = _compile(descend)
+    seen, update = _compile(look), _compile(descend)
     for step in range(6):
         gradients = [torch.randn_like(weight) * 8 for weight in weights]
         gradients[:COPIED] = [gradient.bfloat16() for gradient in gradients[:COPIED]]
@@ -48,8 +48,8 @@ def test_the_compiled_update_is_that_of_torch(momentum: float, nesterov: bool, w
         parts = (slice(0, COPIED), slice(COPIED, None))
         groups = [Moving(weights[p], gradients[p], momenta[p], copies[p]) for p in parts]
         with torch.no_grad():
-            magnitudes = largest([gradient for group in groups for gradient in group.gradients])
-            update(groups, magnitudes, count, rate, found, **numbers)
+            seen(largest([gradient for group in groups for gradient in group.gradients]), found)
+            update(groups, count, rate, found, **numbers)
         assert found.item() == (spoiled is not None)
         if spoiled is None:
             for weight, gradient in zip(expected, gradients, strict=True):

@@ -87,17 +87,23 @@ def lowered(model: nn.Module, precision: Precision, device: torch.device) -> Low
         return None  # Not every network lets itself be copied.
 
 
+def look(largest: Tensor, found: Tensor) -> None:
+    """Write 1 where one of the magnitudes is not finite, 0 otherwise."""
+    found.copy_(largest.isfinite().all().logical_not())
+
+
 def descend(
-    groups: list[Moving], largest: Tensor, count: Tensor, rate: Tensor, found: Tensor,
+    groups: list[Moving], count: Tensor, rate: Tensor, found: Tensor,
     momentum: float, weight_decay: float, nesterov: bool,
 ) -> None:  # fmt: skip
-    """Do what the fused update of SGD does, and write the copies; where a gradient is not finite, change nothing.
+    """Do what the fused update of SGD does, and write the copies; where something was found, change nothing.
 
     To be compiled, and so each list is computed only once those it depends on are written: of values computed before,
     torch's compiler would read what stands in their place by then. Lists of one length are written by the same kernels.
+    What was found is read alone: were it computed here, torch 2.11 would let the block of a parameter with one element
+    write it in the very kernel whose other blocks read it.
     """
-    skip = largest.isfinite().all().logical_not()
-    found.copy_(skip)
+    skip = found.squeeze(0) != 0
     share = count.squeeze(0).clamp(min=1).reciprocal()
     for weights, gradients, momenta, copies in groups:
         ways = [g.float() * share + weight_decay * w for g, w in zip(gradients, weights, strict=True)]

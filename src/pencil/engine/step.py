@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from pencil.data.augment import Prepare, draw
 from pencil.data.distort import distort
 from pencil.engine.feed import Feed
-from pencil.engine.low import LowWeights, descend
+from pencil.engine.low import LowWeights, descend, look
 from pencil.engine.meters import batch_sums
 from pencil.engine.objective import Measured, joined, objective
 from pencil.engine.settle import settle
@@ -52,7 +52,7 @@ class Step:
         self.processes, self.low = processes, low
         self.parameters = [p for group in state.optimizer.param_groups for p in group["params"]]
         self.model: nn.Module = wrap(low.network if low else state.model)
-        self.descend = wrap(descend)
+        self.look, self.descend = wrap(look), wrap(descend)
         self.prepare, self.seed = wrap(prepare), prepare.seed
         self.objective = wrap(lambda *arguments: objective(state.method, phase, *arguments))
         are_images = prepare.preparation.kind == "images"
@@ -195,8 +195,8 @@ class Step:
         moving, group = low.moving(optimizer), optimizer.param_groups[0]
         numbers = group["momentum"], group["weight_decay"], group["nesterov"]
         with torch.no_grad():
-            magnitudes = largest([gradient for each in moving for gradient in each.gradients])
-            self.descend(moving, magnitudes, count, self.state.lr, self.found, *numbers)
+            self.look(largest([gradient for each in moving for gradient in each.gradients]), self.found)
+            self.descend(moving, count, self.state.lr, self.found, *numbers)
 
     def _update(self, count: Tensor) -> None:
         optimizer = self.state.optimizer
