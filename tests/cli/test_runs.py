@@ -101,3 +101,11 @@ def test_a_killed_run_is_shown_as_stopped(pencil: Command, rows: Path, warm: Cal
     os.kill(long.pid, signal.SIGKILL)  # type: ignore[attr-defined]
     long.wait()  # type: ignore[attr-defined]
     assert json.loads(pencil("runs", "--json").out)[0]["state"] == "stopped"
+
+
+def test_a_name_in_brackets_is_shown_whole(pencil: Command, place: Path) -> None:
+    for name in ("tried [new]", "[red]"):
+        (place / "runs" / name).mkdir(parents=True)
+        (place / "runs" / name / "status.json").write_text("{}")
+    shown = pencil("runs").out
+    assert "runs/tried [new]  damaged" in shown and "runs/[red]" in shown

@@ -2,6 +2,8 @@
 
 import os
 import pickle
+import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -97,3 +99,17 @@ def test_a_file_that_may_not_grow_names_the_limit(files, tmp_path):
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert list((tmp_path / "cache" / "images").iterdir()) == []
+
+
+def test_other_pictures_of_the_same_names_sizes_and_times_are_not_taken_for_these(fakes, tmp_path):
+    found = []
+    for place in ("one", "other"):
+        pixels = fakes.pixels(5, 16, seed=len(found))
+        files = [fakes.save_image(tmp_path / place / f"{n}.bmp", image) for n, image in enumerate(pixels)]
+        for file in files:
+            os.utime(file, ns=(1, 1))
+        path, _ = decoded(files, tmp_path / "cache")
+        np.testing.assert_array_equal(np.load(path), pixels)
+        found.append(path)
+    copied = [shutil.copy2(file, tmp_path / f"{file.name}") for file in files]
+    assert decoded([Path(file) for file in copied], tmp_path / "cache")[0] == found[1] != found[0]

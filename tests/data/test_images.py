@@ -107,3 +107,24 @@ def test_a_file_that_would_start_another_program_is_refused(tmp_path):
     with pytest.raises(PencilError, match=r"cat.png is not an image.*no known image format"):
         images.image_size(tmp_path / "cat.png")
     assert not mark.exists()
+
+
+@pytest.mark.parametrize("turn", range(1, 9))
+def test_a_tiff_is_turned_once(tmp_path, turn):
+    picture = np.zeros((4, 8, 3), np.uint8)
+    picture[:2, :3] = 255
+    exif = Image.Exif()
+    exif[0x0112] = turn
+    found = decoded(Image.fromarray(picture), tmp_path / "turned.tif", exif=exif)
+    np.testing.assert_array_equal(found, decoded(Image.fromarray(picture), tmp_path / "turned.png", exif=exif))
+
+
+def test_a_turned_tiff_that_is_cut_off_is_named(tmp_path):
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    Image.new("RGB", (64, 32)).save(tmp_path / "cut.tif", exif=exif, compression="tiff_adobe_deflate")
+    whole = (tmp_path / "cut.tif").read_bytes()
+    # The strip of pixels lies behind the header; its own bytes alone are spoiled.
+    (tmp_path / "cut.tif").write_bytes(whole[:8] + bytes(40) + whole[48:])
+    with pytest.raises(PencilError, match=r"cut\.tif is not an image or is damaged"):
+        images.image_size(tmp_path / "cut.tif")

@@ -154,3 +154,19 @@ def test_numbers_are_the_classes_that_are_called_so(examples, tmp_path, suffix):
     assert relabel(examples, str(path), ("a", "b", "c")).given.tolist() == [1, 2, 2, -1]
     with pytest.raises(PencilError, match=r"the label in row 1 is \"?1\"?[;,].* 2, 3\."):
         relabel(examples, str(path), ("2", "3"))
+
+
+@pytest.mark.parametrize("key", ["", ":wrose"])
+def test_another_column_is_not_read_for_one_that_is_not_there(examples, tmp_path, key):
+    (tmp_path / "l.csv").write_text("id,aggre,worse\nd,0,\nc,0,1\nb,0,0\na,0,1\n")
+    with pytest.raises(
+        PencilError, match=r'no labels called "wrose".*"worse"' if key else r"several; name one as FILE"
+    ):
+        given(examples, f"{tmp_path}/l.csv{key}")
+    np.testing.assert_array_equal(given(examples, f"{tmp_path}/l.csv:worse"), WANTED)
+
+
+def test_a_class_may_be_called_id(examples, tmp_path):
+    for text in ("id\nen\nid\n-1\n", "a,id\nb,en\nc,id\nd,\n"):
+        (tmp_path / "l.csv").write_text(text)
+        assert relabel(examples, str(tmp_path / "l.csv"), ("en", "id")).given.tolist() == WANTED.tolist()

@@ -114,3 +114,10 @@ def test_a_frame_of_one_column_is_its_values(column):
 def test_a_frame_of_names_is_no_list_of_its_columns():
     pandas = pytest.importorskip("pandas")
     assert as_values(pandas.DataFrame({"l": ["a", "b"], "m": ["b", "a"]})).tolist() == [["a", "b"], ["b", "a"]]
+
+
+def test_names_in_bytes_are_texts():
+    found = as_values(np.array([b"cat", "é".encode(), b""]))
+    assert found.tolist() == ["cat", "é", None] and class_names_of(found) == ("cat", "é")
+    with pytest.raises(PencilError, match="not UTF-8"):
+        as_values([b"\xff", b"dog"])

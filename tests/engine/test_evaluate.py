@@ -53,6 +53,21 @@ def test_accuracy_counts_known_labels_only() -> None:
     assert probabilities[0].tolist() == pytest.approx([e / (e + 2), 1 / (e + 2), 1 / (e + 2)])
 
 
+def test_outputs_that_are_not_finite_tell_nothing_and_spoil_no_mean() -> None:
+    class Upside(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return 1 / x
+
+    from pencil.data import Preparation
+
+    rows = np.array([[1, 0.5], [0, 1], [0.5, 1]], dtype=np.float32)
+    prepare = Prepare(Preparation("rows", (2,), (0.0,) * 2, (1.0,) * 2), 0)
+    evaluator = Evaluator(ArrayInputs(rows), prepare, PLAIN, CPU, resident=True)
+    outputs = evaluator.logits(Upside())
+    assert outputs.tolist() == [[1, 2], [0, 0], [2, 1]]
+    assert math.isfinite(mean_loss(outputs, torch.tensor([1, 1, 0])))
+
+
 def test_the_least_loss_is_that_of_the_best_temperature() -> None:
     generator = torch.Generator().manual_seed(0)
     labels = torch.randint(0, 5, (400,), generator=generator)

@@ -2,9 +2,11 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 from torch import Tensor, nn
 
+from pencil import methods
 from pencil.errors import PencilError
 from pencil.losses import cross_entropy
 from pencil.methods import TrainedOnce
@@ -44,3 +46,12 @@ def test_a_method_says_how_many_parts_its_loss_has(digits: Any, engine_of: Any, 
     assert len(record["loss_parts"]) == PARTS
     assert record["loss"] == pytest.approx(55 * record["loss_parts"]["part 1"])
     assert record["loss_parts"]["part 10"] == pytest.approx(10 * record["loss_parts"]["part 1"])
+
+
+def test_examples_without_a_label_do_not_count_in_the_agreement_with_given_ones(
+    digits: Any, engine_of: Any, train: Any
+) -> None:
+    data = digits(64, noise=0.0)
+    data.given[np.arange(64) % 4 != 0] = -1
+    engine = engine_of(data, methods.create("cross_entropy", {}, 10), {"training": (20, 0.5)}, network)
+    assert train(engine).records[-1]["train_accuracy"] == 100

@@ -1,5 +1,6 @@
 """NaN and infinity: cut out of both updates, counted, and never carried on."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
+import pencil
 from pencil import methods
 from pencil.config import OptimizerSettings
 from pencil.errors import PencilError
@@ -189,3 +191,32 @@ def test_less_than_the_limit_goes_on(digits: Any, engine_of: Any, train: Any) ->
     data.x[N // 2 :, 63] = 0
     engine = engine_of(data, methods.create("cross_entropy", {}, C), {"training": (2, "0.1")}, Added, batch=BATCH)
     assert [(record["nonfinite"], record["skipped"]) for record in train(engine).records] == [(N // 2, 0)] * 2
+
+
+class Directions(nn.Linear):
+    """Looks at directions alone; a row of zeros has none."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return super().forward(input / input.norm(dim=1, keepdim=True))
+
+
+@pytest.mark.parametrize(("held_out", "place"), [(0.0, 7), (0.3, 7), (0.3, 0)])
+@pytest.mark.parametrize(("method", "epochs"), [("cross_entropy", [1]), ("pencil", [1, 1, 1])])
+def test_one_example_that_is_never_finite_does_not_spoil_the_run(
+    method: str, epochs: list[int], held_out: float, place: int
+) -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(120, 4)).astype(np.float32)
+    given = (x[:, 0] > 0).astype(int) + (x[:, 1] > 0)
+    if held_out:
+        split = pencil.fit(x, given, method="cross_entropy", epochs=[1], held_out=held_out).labels["split"].to_pylist()
+        place = split.index("train" if place else "held-out")
+    x[place] = 0
+    result = pencil.fit(
+        x, given, raw=True, backbone=Directions(4, 3), method=method, epochs=epochs, held_out=held_out,
+        settings={"optimizer": {"batch_size": 8}},
+    )  # fmt: skip
+    row = result.labels.slice(place, 1).to_pylist()[0]
+    assert row["corrected"] == row["given"] == given[place], "nothing speaks against it"
+    assert np.isfinite(result.label_distributions).all()
+    assert all(math.isfinite(record.get("held_out_loss", 0.0)) for record in result.history)

@@ -37,6 +37,21 @@ def test_it_wears_out_where_some_epochs_are_no_better_than_as_many_before() -> N
     assert not any(Patience().wears_out({}, 1) for _ in losses)
 
 
+def test_a_loss_that_is_not_finite_tells_nothing() -> None:
+    losses = [3.0, float("nan"), 2.6, float("inf"), 2.5]
+    patience = Patience()
+    assert not any(patience.wears_out({"held_out_loss": loss}, 1) for loss in losses)
+    assert patience.losses == [3.0, 2.6, 2.5]
+
+
+def test_checkpoints_with_losses_that_were_not_finite_go_on(build: Any, train: Any) -> None:
+    """A file of JSON holds none of them: they come back as nothing."""
+    arrays, meta = train(build(), stop_after=STEPS + 1).saved[-1]
+    again = build()
+    again.restore(arrays, meta | {"losses": [None, 2.0]})
+    assert again.patience.losses == [2.0]
+
+
 def test_chance_does_not_end_what_still_falls() -> None:
     rng = np.random.default_rng(0)
     falling = list(2.0 - 0.02 * np.arange(100) + rng.normal(0, 0.08, 100))

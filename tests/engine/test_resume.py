@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from pencil import methods
+from pencil.config import OptimizerSettings
 from pencil.errors import PencilError
 from pencil.methods import Method
 from pencil.table import EpochAverage, Fixed, GradientStep, MovingAverage
@@ -170,6 +171,12 @@ def test_a_fresh_network_is_new_forgets_momentum_and_leaves_labels(build: Any, t
     assert momenta and not any(fresh[name].any() for name in momenta)
     assert all(carried[name].any() for name in momenta), "other phases carry momentum on"
     assert not torch.equal(Snap.seen["second"][1], Snap.seen["third"][1]), "labels moved and stayed"
+
+
+def test_without_momentum_there_is_none_to_forget(build: Any, train: Any) -> None:
+    engine = build(several(), FOUR, optimizer=OptimizerSettings(momentum=0.0))
+    assert not any(name.startswith("optimizer.") for name in engine.state.export())
+    assert len(train(engine).records) == sum(epochs for epochs, _ in FOUR.values())
 
 
 def test_looking_does_not_change_training(build: Any, train: Any) -> None:

@@ -1,9 +1,13 @@
 """Each process's share of an epoch."""
 
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
 import pytest
 import torch
+from torch import Tensor, nn
 
-from pencil.engine.share import OwnBatches
+from pencil.engine.share import OwnBatches, sum_gradients
 from pencil.runtime import ALONE, Processes
 
 
@@ -36,3 +40,42 @@ def test_a_rest_of_an_epoch_is_what_is_left_of_it() -> None:
     assert len(batches[3:]) == 0
     with pytest.raises(IndexError):
         batches[3]
+
+
+class Pair(Processes):
+    """One of two processes, each in a thread of its own."""
+
+    count = 2
+
+    def __init__(self, rank: int, sent: list[list[Tensor]], meet: Barrier) -> None:
+        self.rank, self.sent, self.meet = rank, sent, meet
+
+    def sum(self, *tensors: Tensor) -> None:
+        self.sent[self.rank] = [tensor.clone() for tensor in tensors]
+        self.meet.wait()
+        mine, others = self.sent[self.rank], self.sent[1 - self.rank]
+        assert [each.shape for each in mine] == [each.shape for each in others], "a real sum would not end"
+        for tensor, one, other in zip(tensors, mine, others, strict=True):
+            tensor.copy_(one + other)
+
+
+def test_gradients_add_up_where_a_process_rests_or_has_others() -> None:
+    """Of five parameters both have the first, one the second, the other the third; none has the last two."""
+    meet, sent = Barrier(2, timeout=10), [[], []]
+    sizes, values = (3, 2, 4, 5, 6), ([1.0, 2.0, None, None, None], [10.0, None, 30.0, None, None])
+    ranks = [[nn.Parameter(torch.zeros(size)) for size in sizes] for _ in range(2)]
+    for parameters, mine in zip(ranks, values, strict=True):
+        parameters[4].requires_grad_(False)
+        for parameter, value in zip(parameters, mine, strict=True):
+            parameter.grad = None if value is None else torch.full_like(parameter, value)
+
+    def add(rank: int) -> float:
+        count = torch.tensor([3.0 + rank])
+        sum_gradients(ranks[rank], count, Pair(rank, sent, meet))
+        return count.item()
+
+    with ThreadPoolExecutor(2) as threads:
+        assert list(threads.map(add, range(2))) == [7, 7]
+    for parameters in ranks:
+        found = [None if p.grad is None else p.grad.tolist() for p in parameters]
+        assert found == [[11.0] * 3, [2.0] * 2, [30.0] * 4, None, None]

@@ -50,6 +50,32 @@ def test_running_statistics_are_averaged_too() -> None:
     assert not average.network.training
 
 
+def test_a_weight_of_two_layers_moves_once() -> None:
+    model = nn.Sequential(nn.Linear(1, 1, bias=False), nn.Linear(1, 1, bias=False))
+    model[1].weight = model[0].weight
+    average = Average(model, steps=4)
+    seen = []
+    for value in (1.0, 2.0, 3.0):
+        model[0].weight.data.fill_(value)
+        average.follow()
+        seen.append(average.network[1].weight.item())
+    assert seen == pytest.approx([1, 1.5, 2])
+
+
+def test_what_has_no_mean_is_taken_as_the_network_has_it() -> None:
+    """An order of the inputs, drawn as the network is made, or a mark that is set in training."""
+    model = nn.Linear(3, 1)
+    model.register_buffer("order", torch.tensor([0, 1, 2]))
+    model.register_buffer("begun", torch.tensor(False))
+    average = Average(model, steps=4)
+    model.begun.fill_(True)
+    average.follow()
+    assert average.network.begun.item()
+    model.order.copy_(torch.tensor([2, 0, 1]))
+    average.restart()
+    assert average.network.order.tolist() == [2, 0, 1]
+
+
 def test_neighbours_are_mixed_and_one_without_a_neighbour_stays() -> None:
     values = torch.tensor([[0.0], [10.0], [20.0], [30.0], [40.0]])
     assert mix(values, torch.tensor([0.5, 0.0, 0.25, 1.0, 0.5])).flatten().tolist() == [5, 10, 22.5, 20, 40]

@@ -118,3 +118,24 @@ def test_other_data_becomes_a_dataset(photo_run: Path, table_run: Path, array_ru
     table: Any = datasets.load_from_disk(str(tmp_path / "table"))
     assert table.column_names[:3] == ["id", "size", "label"]
     assert [row["label"] for row in table if row["id"] == "5"] == [None]
+
+
+@pytest.mark.parametrize("name", ["id", "label"])
+def test_a_feature_does_not_replace_a_column_of_the_export(tmp_path: Path, name: str) -> None:
+    rows = "".join(f"k{n},{n * 2},{'ab'[n % 2]}\n" for n in range(20))
+    (tmp_path / "t.csv").write_text(f"key,{name},kind\n{rows}")
+    columns = {"data": {"options": {"id": "key", "label": "kind"}}}
+    pencil.fit(tmp_path / "t.csv", out=tmp_path / "run", settings=QUICK | columns, epochs=(1, 1, 1))
+    with pytest.raises(PencilError, match=f'the run has a feature "{name}".*--to csv'):
+        export_run(tmp_path / "run", "hf_dataset", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_rows_that_are_known_by_their_place_must_be_those_of_the_run(tmp_path: Path) -> None:
+    shown = animals(36)
+    pencil.fit(shown, out=tmp_path / "run", settings=QUICK, epochs=(1, 1, 1), cache_dir=tmp_path / "cache")
+    assert len(add_corrected_labels(shown, tmp_path / "run")) == 36
+    with pytest.raises(PencilError, match="another order; give the dataset as it was trained on"):
+        add_corrected_labels(shown.shuffle(seed=1), tmp_path / "run")
+    with pytest.raises(PencilError, match="has 10 rows, the run had 36"):
+        add_corrected_labels(shown.select(range(10)), tmp_path / "run")

@@ -311,3 +311,14 @@ def test_epochs_are_whole_numbers_one_for_each_phase(epochs: Any) -> None:
     with pytest.raises(PencilError, match=r"epochs is .*; give a whole number, 0 or more, for each phase: backbone"):
         table(epochs=epochs)
     assert table(epochs=np.array([1, 2, 1])).num_epochs == 4
+
+
+@pytest.mark.parametrize("epochs", [(0, 3, 0), (1, 4, 1), (2, 12, 2)])
+def test_labels_flip_in_as_many_epochs_as_there_are(epochs: tuple[int, int, int]) -> None:
+    labels, sure = pencil.LabelTable(GIVEN, 3, epochs=epochs), 9.0 * one_hot((GIVEN + 1) % 3, 3)
+    for epoch in range(labels.num_epochs):
+        labels.start_epoch(epoch)
+        logits = sure.clone().requires_grad_()
+        labels.loss(logits, torch.arange(6)).backward()
+        labels.step(torch.arange(6))
+    assert labels.corrected.tolist() == ((GIVEN + 1) % 3).tolist()

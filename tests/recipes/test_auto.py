@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from pencil import methods, recipes
-from pencil.config import from_document
+from pencil.config import Schedule, from_document
 from pencil.errors import PencilError
 
 
@@ -25,6 +25,18 @@ def test_a_contradicted_label_has_time_to_flip(examples: int, classes: int) -> N
     assert method.anchor <= 2
     assert method.options.by_clean_probability
     assert method.loss_scale == 1, "weight decay means the same for any number of classes"
+
+
+@pytest.mark.parametrize("classes", [2, 10, 1000])
+@pytest.mark.parametrize("epochs", [3, 4, 5, 12, 40, 200])
+def test_a_contradicted_label_has_time_to_flip_however_few_the_epochs(epochs: int, classes: int) -> None:
+    facts = recipes.Facts(5_000, classes, "rows", lengths={"labels": epochs})
+    options = recipes.resolve("auto", "pencil", facts)["options"]
+    step, scale = Schedule.parse(options["label_step"]), methods.create("pencil", options, classes).label_scale
+    last_in_order = 2 * sum(step.at(epoch + 1, epochs) for epoch in range(epochs))
+    assert last_in_order > scale
+    assert step.at(0, epochs) <= max(2.5, 0.626 * scale), "what flips at once cannot be taken back"
+    assert step.at(0, epochs) == 2.5 or epochs < 8, "as usual where there is time"
 
 
 def test_the_noise_is_estimated_as_long_as_its_matrix_is_not_too_large() -> None:

@@ -191,6 +191,35 @@ def broken(spec: Any, num_classes: int) -> nn.Module:
     raise KeyError("width")
 
 
+class Turned(nn.Module):
+    """Turns pairs of inputs by fixed angles, as networks do that tell places apart by rotations."""
+
+    def __init__(self, *, turns: bool = False, complex_logits: bool = False) -> None:
+        super().__init__()
+        angles = torch.polar(torch.ones(LENGTH // 2), torch.arange(LENGTH // 2) + 1.0)
+        self.register_parameter("learned", nn.Parameter(angles) if turns else None)
+        self.register_buffer("angles", angles)
+        self.last, self.complex_logits = nn.Linear(LENGTH, 3), complex_logits
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        pairs = torch.view_as_complex(tokens.float().reshape(len(tokens), -1, 2)) * self.angles
+        logits: Tensor = self.last(torch.view_as_real(pairs).flatten(1).to(self.last.weight.dtype) / WORDS)
+        return logits + 0j if self.complex_logits else logits
+
+
+@pytest.mark.parametrize("precision", ["32-true", "64-true"])
+def test_complex_numbers_of_a_network_keep_their_imaginary_part(precision: str, tmp_path: Path) -> None:
+    tokens, _, noisy = sentences(60)
+    own = Turned()
+    how: Any = {"raw": True, "settings": CPU, "precision": precision}
+    trained = pencil.fit(tokens, noisy, backbone=own, epochs=[1, 1, 1], out=tmp_path / "run", **how)
+    assert torch.equal(trained.model.angles, own.angles)
+    again = predict_run(tmp_path / "run", from_arrays(tokens, noisy, raw=True), backbone=own)
+    with torch.no_grad():
+        expected = trained.model(torch.from_numpy(tokens)).softmax(-1)
+    assert np.allclose(again.probabilities, expected, atol=1e-4)
+
+
 @pytest.mark.parametrize(
     ("backbone", "words"),
     [
@@ -214,6 +243,8 @@ def broken(spec: Any, num_classes: int) -> nn.Module:
         (Looked().requires_grad_(False), "<Looked> has no parameter that may learn; let some require a gradient"),
         (Looked(forgetful=True), "logits of the network <Looked> have no gradient"),
         (nn.Sequential(nn.Flatten(), nn.LazyLinear(3)), "<Sequential> has lazy layers; call it on an example once"),
+        (Turned(turns=True), "<Turned> has complex parameters; keep their real and imaginary parts apart"),
+        (Turned(complex_logits=True), "<Turned> gives complex numbers; let it return logits that are real"),
         (uncopyable(), r"<Looked> cannot be copied \(.*\); give a function"),
     ],
 )

@@ -1,5 +1,6 @@
 """From what a user asks for to complete settings."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from torch.utils.data import TensorDataset
 from pencil.config import Schedule, from_document, merge, override, read_toml, to_document, write_toml
 from pencil.errors import PencilError
 from pencil.run.plan import differing, plan
+from pencil.run.total import plan_epochs
 
 
 def test_the_default_is_pencil_with_the_auto_recipe() -> None:
@@ -61,6 +63,16 @@ def test_other_epochs_stretch_drops_and_label_rates() -> None:
     assert [tuning.lr.at(epoch, 30) for epoch in (0, 14.9, 15, 29)] == [5e-4, 5e-4, 5e-5, 5e-5]
 
 
+@pytest.mark.parametrize("asked", [{}, {"phases": {"labels": {"epochs": 4}}}], ids=["--epochs", "settings"])
+def test_labels_of_the_default_can_flip_in_few_epochs(asked: dict[str, Any]) -> None:
+    few = plan("digits", asked, epochs=None if asked else (2, 4, 2)).phases[1]
+    total = plan_epochs(partial(plan, "digits"), {}, 8).phases[1]
+    usual, own = plan("digits", {}).phases[1], plan("digits", {"options": {"label_step": "1 -> 0"}}, epochs=(2, 4, 2))
+    assert few.epochs == total.epochs == 4
+    steps = [phase.label_step.at(0, phase.epochs) for phase in (few, total, usual, own.phases[1]) if phase.label_step]
+    assert steps == [4.167, 6.25, 2.5, 1], "whoever gives a step means it"
+
+
 def test_linear_label_rates_end_at_zero_after_any_number_of_epochs() -> None:
     planned = plan("digits", {"recipe": "paper/cifar10-asymmetric-40"}, epochs=(7, 13, 12))
     steps = planned.phases[1].label_step
@@ -107,6 +119,7 @@ def test_written_settings_resolve_to_themselves(recipe: str, epochs: Any, tmp_pa
         ({"method": "cross_entropy", "phases": {"labels": {"lr": 1}}}, r'no phase "labels"\. Known: training'),
         ({"optimizer": {"batchsize": 3}}, r'"optimizer\.batchsize"\. Did you mean "batch_size"'),
         ({"metod": "pencil"}, r'no setting "metod"\. Did you mean "method"'),
+        ({"trusted": np.ones(3, bool)}, 'no setting "trusted"'),
         ({"method": "pensil"}, r'no method "pensil"\. Did you mean "pencil"'),
         ({"recipe": "automatic"}, 'no recipe "automatic"'),
         ({"backbone": "mpl"}, r'no backbone "mpl"'),

@@ -174,3 +174,38 @@ def test_a_file_that_may_not_grow_names_the_limit(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(os, "pwrite", refuse)
     with pytest.raises(PencilError, match=r"could not be written: .*limit on file sizes.*ulimit -f.* --resume"):
         rows.write(np.array([3]), _random(0, 1))
+
+
+def test_rows_written_after_a_write_that_failed_can_be_rolled_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Writes wait in a queue: where one finds the disk full, room may be there again for the next."""
+    rows, whole = _rows(tmp_path), os.write
+    rows.write(np.arange(50), _random(0, 50))
+    rows.begin(1)
+    before, state = rows.read(np.arange(50))[0], _state(rows)
+    torn = iter([lambda handle, content: whole(handle, bytes(content)[:10]), _full])
+    monkeypatch.setattr(os, "write", lambda handle, content: next(torn, whole)(handle, content))
+    with pytest.raises(PencilError, match="make room"):
+        rows.write(np.array([0, 1]), _random(1, 2))
+    rows.write(np.array([1, 2]), _random(2, 2))
+    rows.close()
+
+    again = _rows(tmp_path)
+    again.roll_back(1, *state)
+    assert np.array_equal(again.read(np.arange(50))[0], before)
+
+
+def _full(handle: int, content: bytes) -> int:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_a_process_that_died_between_its_first_checkpoint_and_the_journal_goes_on(tmp_path: Path) -> None:
+    rows = _rows(tmp_path)
+    state = _state(rows)
+    rows.close()
+    again = _rows(tmp_path)
+    again.roll_back(1, *state)
+    again.write(np.array([3]), _random(0, 1))
+    again.roll_back(1, *state)
+    assert not again.read(np.array([3]))[1].any()

@@ -76,6 +76,7 @@ def _print(found: list[dict[str, Any]]) -> None:
     from rich.box import SIMPLE
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     console = Console()
     # In a pipe nothing may be cut off: one line a run, however wide.
@@ -85,7 +86,8 @@ def _print(found: list[dict[str, Any]]) -> None:
     for head in HEADS:
         table.add_column(head, justify="right" if head in RIGHT else "left", overflow="fold")
     for row in found:
-        table.add_row(*_cells(row))
+        # As texts: in plain strings "[new]" would be taken for a style and not be shown.
+        table.add_row(*(Text(cell) for cell in _cells(row)))
     console.print(table, soft_wrap=not console.is_terminal)
 
 

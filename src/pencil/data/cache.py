@@ -23,9 +23,11 @@ from pencil.data.images import decode, image_size
 from pencil.errors import TOO_LARGE, PencilError
 
 _FORMAT = "pencil images 1"
-_TIFF_FORMAT = "pencil images 2"
+_TIFF_FORMAT = "pencil images 3"
 """What goes into the names of stored images; those of TIFF files were once read in another way."""
 _PHOTOGRAPH_SIDE = 256
+_PROBED, _PROBE_BYTES = 64, 2**16
+"""Of how many files, and how much of each, is looked into where sizes do not tell files apart."""
 _BLOCK = 4096
 """Files handed to the threads at once."""
 
@@ -79,13 +81,30 @@ def decoded_file(
 def _key(files: Sequence[Path], names: Sequence[str], side: int) -> str:
     layout = _TIFF_FORMAT if any(name.lower().endswith((".tif", ".tiff")) for name in names) else _FORMAT
     digest = blake2b(f"{layout} side {side}".encode(), digest_size=16)
+    sizes = set()
     for file, name in zip(files, names, strict=True):
         try:
             status = file.stat()
         except (OSError, ValueError) as error:  # the second for a name that no file can have
             raise PencilError(f"{file} does not exist or cannot be read; every image that is listed must.") from error
         digest.update(f"\0{name}\0{status.st_size}\0{status.st_mtime_ns}".encode())
+        sizes.add(status.st_size)
+    if len(sizes) == 1:
+        # Pictures that are not compressed are all of one size, and archives may give all files one time: names alone
+        # would then take other pictures for these.
+        for place in np.linspace(0, len(files) - 1, min(_PROBED, len(files))).astype(int):
+            digest.update(_middle(files[place]))
     return digest.hexdigest()
+
+
+def _middle(file: Path) -> bytes:
+    """Return some bytes of a file, from where pictures differ most."""
+    try:
+        with file.open("rb") as stream:
+            stream.seek(max((file.stat().st_size - _PROBE_BYTES) // 2, 0))
+            return stream.read(_PROBE_BYTES)
+    except OSError as error:
+        raise PencilError(f"{file} cannot be read ({error.strerror}); every image that is listed must.") from error
 
 
 def _stored_shape(path: Path, count: int) -> tuple[int, int, int] | None:

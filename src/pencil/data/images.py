@@ -33,6 +33,8 @@ _TURNS = {
 def image_size(path: Path) -> tuple[int, int]:
     """Return (height, width) from a file's header, turned as its camera noted."""
     with _open(path) as image:
+        if image.format == "TIFF" and _orientation(image) > 1:
+            _load(image, path)
         return _upright_size(image)
 
 
@@ -56,8 +58,9 @@ def decode(path: Path, size: tuple[int, int]) -> NDArray[np.uint8]:
         with _open(path) as image:
             # A JPEG can be decoded at a fraction of its size; twice the wanted side keeps the resize sharp.
             image.draft("RGB", (2 * size[1], 2 * size[0]))
-            turn = _TURNS.get(_orientation(image))
             picture = _to_rgb(image, path)
+            # Asked only now: Pillow turns a TIFF itself when it loads it, and then drops the note.
+            turn = _TURNS.get(_orientation(image))
         if turn is not None:
             picture = picture.transpose(turn)
         if picture.size != (size[1], size[0]):
@@ -81,6 +84,13 @@ def _open(path: Path) -> Image.Image:
         image.close()
         raise PencilError(f"{path} has {width} × {height} pixels, too many; remove it or make it smaller.")
     return image
+
+
+def _load(image: Image.Image, path: Path) -> None:
+    try:
+        image.load()
+    except Exception as error:
+        raise _unreadable(path, error) from error
 
 
 def _unreadable(path: Path, error: Exception) -> PencilError:

@@ -1,6 +1,7 @@
 """Labels as people have them (numbers, names, soft labels, votes) turned into class numbers and distributions.
 
-    1-D numbers or names      one label each; None, NaN, "" and −1 mean "no label" (in tables −1 is a class)
+    1-D numbers or names      one label each; None, NaN, "" and −1 mean "no label" (in tables −1 is a class);
+                              names in bytes, as HDF5 files have them, are UTF-8
     2-D floats [n, C]         soft labels: each row a distribution; all zeros or NaN mean "no label"
     2-D whole numbers [n, C]  votes: how many annotators chose each class; all zeros mean "no label"
 
@@ -67,6 +68,7 @@ def _from_objects(array: NDArray[Any]) -> NDArray[Any]:
         return np.array([np.asarray(value) for value in array])
     if array.ndim == 2:
         return np.array(array.tolist())
+    array = np.array([_decoded(value) for value in array], dtype=object)
     missing = np.array([_is_missing(value) for value in array], dtype=bool)
     if not all(isinstance(value, Real) for value in array[~missing]):
         texts = [None if gone else str(value) for value, gone in zip(array, missing, strict=True)]
@@ -75,6 +77,13 @@ def _from_objects(array: NDArray[Any]) -> NDArray[Any]:
         # Not by way of floats, which merge large ones.
         return np.array([UNLABELLED if gone else int(value) for value, gone in zip(array, missing, strict=True)])
     return _whole(np.array([np.nan if gone else float(value) for value, gone in zip(array, missing, strict=True)]))
+
+
+def _decoded(value: Any) -> Any:
+    try:
+        return value.decode() if isinstance(value, bytes) else value
+    except UnicodeDecodeError as error:
+        raise PencilError(f"the label {value!r} is not UTF-8 text; give names as texts.") from error
 
 
 def _is_missing(value: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections import Counter
 from dataclasses import replace
 from typing import Any
@@ -50,7 +51,14 @@ def check(dataset: Dataset) -> None:
         only = f' ("{dataset.class_names[0]}")' if dataset.class_names else ""
         hint = " Labels that are -1 count as missing." if (dataset.train.given == UNLABELLED).any() else ""
         raise PencilError(f"{dataset.name} has {dataset.num_classes} class{only}; training needs at least two.{hint}")
-    twice = [name for name, count in Counter(dataset.class_names).items() if count > 1]
+    # A letter and its accent may be one sign or two: nobody can see which, so that they are one name.
+    names = [unicodedata.normalize("NFC", name) for name in dataset.class_names]
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice and dataset.class_names.count(twice[0]) < 2:
+        raise PencilError(
+            f'two classes of {dataset.name} are called "{twice[0]}", spelled with other signs of Unicode; spell them'
+            " alike (NFC)."
+        )
     if twice:
         raise PencilError(f'two classes of {dataset.name} are called "{twice[0]}"; rename one.')
     for name in ("train", "held_out", "test"):

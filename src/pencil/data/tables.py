@@ -26,6 +26,8 @@ _MOST_LEVELS = 1000
 _MOST_COLUMNS = 100_000
 _LONGEST_HEADER = 2**20
 """Bytes of a first line that are read."""
+_BLOCK_BYTES = 2**24
+"""Of a CSV file that are taken at once; each row must fit, and one of very many columns is long."""
 
 
 def column_names(path: Path) -> list[str]:
@@ -39,7 +41,7 @@ def column_names(path: Path) -> list[str]:
             header = file.readline(_LONGEST_HEADER)
         _refuse_columns(header.count(_mark(path).encode()) + 1)
         _refuse_other_mark(path, header)
-        with pa.csv.open_csv(path, parse_options=pa.csv.ParseOptions(delimiter=_mark(path))) as reader:
+        with pa.csv.open_csv(path, **_how(path)) as reader:
             return list(reader.schema.names)
 
 
@@ -90,6 +92,14 @@ def _mark(path: Path) -> str:
     return "\t" if path.suffix.lower() == ".tsv" else ","
 
 
+def _how(path: Path) -> dict[str, Any]:
+    """Return how a CSV file is taken apart: texts in quotes may have lines of their own."""
+    return {
+        "parse_options": pa.csv.ParseOptions(delimiter=_mark(path), newlines_in_values=True),
+        "read_options": pa.csv.ReadOptions(block_size=_BLOCK_BYTES),
+    }
+
+
 def _refuse_other_mark(path: Path, header: bytes) -> None:
     """Refuse a file that would be one column, since another mark separates its cells."""
     if _mark(path).encode() in header:
@@ -111,11 +121,8 @@ def _refuse_columns(count: int) -> None:
 def _read_csv(path: Path, names: Sequence[str], spelled: Collection[str]) -> Any:
     # Bytes first: that a text is not UTF-8 is told when its column is asked for.
     kinds = {name: pa.binary() for name in names if name in spelled}
-    return pa.csv.read_csv(
-        path,
-        parse_options=pa.csv.ParseOptions(delimiter=_mark(path)),
-        convert_options=pa.csv.ConvertOptions(include_columns=names, column_types=kinds),
-    )
+    wanted = pa.csv.ConvertOptions(include_columns=names, column_types=kinds)
+    return pa.csv.read_csv(path, convert_options=wanted, **_how(path))
 
 
 def _read_parquet(path: Path, names: Sequence[str]) -> Any:

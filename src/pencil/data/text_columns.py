@@ -1,7 +1,11 @@
-"""Columns that a network learns nothing from: numbers of which some cells are none, names of rows, empty ones."""
+"""Columns that a network learns nothing from: numbers of which some cells are none, names of rows, empty ones.
+
+A data frame's own numbers of its rows are none of its data either.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 from typing import Any
 
@@ -17,6 +21,10 @@ from pencil.errors import PencilError
 _DRESS = r"[,_'’%\s\p{Zs}\p{Sc}]"
 """What people write into numbers: separators of thousands, per cent, currencies."""
 _FEW = 20
+_INDEX = re.compile("__index_level_[0-9]+__")
+"""What pandas calls an index that has no name, in Parquet and in Hugging Face's datasets."""
+_NAMELESS = re.compile(r"Unnamed: [0-9]+(\.[0-9]+)*")
+"""What pandas calls columns without a name when it reads CSV: often an index that was once written."""
 
 
 def learnable(table: Any, names: Sequence[str], where: object, *, chosen: bool) -> tuple[list[str], str]:
@@ -25,13 +33,15 @@ def learnable(table: Any, names: Sequence[str], where: object, *, chosen: bool) 
     What a user has chosen is kept; where it comes from is for messages.
     """
     _refuse_broken_numbers(table, names, where)
+    counted = [] if chosen else [name for name in names if _is_index(table, name)]
+    names = [name for name in names if name not in counted]
     empty = [] if chosen else [name for name in names if _is_empty(column(table, name))]
     names_of_rows = [] if chosen else that_name_rows(table, names)
     dropped = {*empty, *names_of_rows}
     kept = [name for name in names if name not in dropped]
     if not kept:
         raise _nothing_to_learn(names_of_rows, empty, where)
-    return kept, _left_out(names_of_rows, empty)
+    return kept, _left_out(names_of_rows, empty, counted)
 
 
 def _nothing_to_learn(names_of_rows: Sequence[str], empty: Sequence[str], where: object) -> PencilError:
@@ -92,9 +102,12 @@ def _names_rows(values: Any) -> bool:
     return len(counts) > _FEW and 2 * pc.equal(counts, 1).true_count > len(values)
 
 
-def _left_out(names_of_rows: Sequence[str], empty: Sequence[str]) -> str:
+def _left_out(names_of_rows: Sequence[str], empty: Sequence[str], counted: Sequence[str]) -> str:
     """Say which columns are left out of the features, and why."""
     told = []
+    if counted:
+        verb = "is" if len(counted) == 1 else "are"
+        told.append(f"{_listed(counted)} {verb} the index of a data frame and {verb} left out")
     if empty:
         one = len(empty) == 1
         told.append(f"{_listed(empty)} {'is empty and is' if one else 'are empty and are'} left out")
@@ -111,6 +124,14 @@ def _left_out(names_of_rows: Sequence[str], empty: Sequence[str]) -> str:
 def _listed(names: Sequence[str]) -> str:
     listed = ", ".join(f'"{name}"' for name in names)
     return f"the column{'s' if len(names) > 1 else ''} {listed}"
+
+
+def _is_index(table: Any, name: str) -> bool:
+    """Say whether a column is what a data frame numbered its rows by."""
+    if not _NAMELESS.fullmatch(name):
+        return bool(_INDEX.fullmatch(name))
+    values = column(table, name)
+    return pa.types.is_integer(values.type) and not values.null_count and len(pc.unique(values)) == len(values)
 
 
 def _is_empty(values: Any) -> bool:

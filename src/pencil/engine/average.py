@@ -9,7 +9,8 @@ from torch import Tensor, nn
 class Average:
     """A copy of a network that follows it: the mean of its weights at first, then a moving average over `steps`.
 
-    Running statistics are averaged too, and the copy always predicts with them.
+    Running statistics are averaged too, and the copy always predicts with them; what is no number with a mean is taken
+    as the network has it.
     """
 
     def __init__(self, model: nn.Module, steps: float) -> None:
@@ -18,9 +19,10 @@ class Average:
         self.count = torch.zeros((), dtype=first.dtype, device=first.device)
         """Steps followed since the start, or the last restart."""
         self.least = min(1.0, 1 / steps)
-        theirs, mine = model.state_dict(keep_vars=True), self.network.state_dict(keep_vars=True)
-        numbers = [name for name, value in theirs.items() if value.is_floating_point()]
-        self.theirs, self.mine = [theirs[name].data for name in numbers], [mine[name].data for name in numbers]
+        pairs = _pairs(model, self.network)
+        self.theirs, self.mine = _columns([pair for pair in pairs if pair[0].is_floating_point()])
+        self.their_marks, self.my_marks = _columns([pair for pair in pairs if not pair[0].is_floating_point()])
+        """What has no mean: counters, masks, orders."""
 
     @torch.no_grad()
     def follow(self) -> None:
@@ -30,13 +32,30 @@ class Average:
         difference = torch._foreach_sub(self.theirs, self.mine)
         torch._foreach_mul_(difference, way)
         torch._foreach_add_(self.mine, difference)
+        self._take_marks()
 
     @torch.no_grad()
     def restart(self) -> None:
         """Begin anew at the network's weights of now."""
         torch._foreach_copy_(self.mine, self.theirs)
+        self._take_marks()
         self.count.zero_()
+
+    def _take_marks(self) -> None:
+        if self.my_marks:
+            torch._foreach_copy_(self.my_marks, self.their_marks)
 
     def tensors(self) -> dict[str, Tensor]:
         """Return all that a checkpoint needs."""
         return {"count": self.count, **{f"model.{k}": v for k, v in self.network.state_dict().items()}}
+
+
+def _pairs(model: nn.Module, twin: nn.Module) -> list[tuple[Tensor, Tensor]]:
+    """Return the tensors of a network and its copy; one that has several names only once, or it would move twice."""
+    theirs, mine = model.state_dict(keep_vars=True), twin.state_dict(keep_vars=True)
+    once = {id(value): (value.data, mine[name].data) for name, value in theirs.items()}
+    return list(once.values())
+
+
+def _columns(pairs: list[tuple[Tensor, Tensor]]) -> tuple[list[Tensor], list[Tensor]]:
+    return [theirs for theirs, _ in pairs], [mine for _, mine in pairs]

@@ -68,7 +68,8 @@ class Evaluator:
         while True:
             try:
                 with self.precision.forward(self.device):
-                    return torch.cat([model(part).to(self.precision.dtype) for part in torch.split(inputs, self.part)])
+                    parts = [model(part).to(self.precision.dtype) for part in torch.split(inputs, self.part)]
+                return _telling(torch.cat(parts))
             except torch.cuda.OutOfMemoryError:
                 if self.part == 1:
                     raise
@@ -90,6 +91,14 @@ class Evaluator:
         if self.held is not None:
             return self.held[start:stop]
         return torch.from_numpy(np.array(self.inputs.read(np.arange(start, stop)))).to(self.device)
+
+
+def _telling(logits_NC: Tensor) -> Tensor:
+    """Return outputs; where they are not finite the network tells nothing, and all classes are alike.
+
+    Training leaves such examples out. Here one of them would spoil every mean, and what is learned from it.
+    """
+    return torch.where(logits_NC.isfinite().all(-1, keepdim=True), logits_NC, torch.zeros_like(logits_NC))
 
 
 def accuracy(logits_NC: Tensor, labels_N: Tensor) -> float:

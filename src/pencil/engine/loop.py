@@ -18,7 +18,7 @@ from pencil.engine.feed import Feed
 from pencil.engine.guard import went_back
 from pencil.engine.low import LowWeights
 from pencil.engine.patience import Patience
-from pencil.engine.record import measured, rates, refuse_nonfinite
+from pencil.engine.record import labelled, measured, rates, refuse_nonfinite
 from pencil.engine.share import OwnBatches, average_buffers, unite
 from pencil.engine.state import State
 from pencil.engine.step import Step, Wrap
@@ -105,7 +105,8 @@ class Engine:
         self.state.distorted = bool(meta.get("distorted", False))
         lengths = meta.get("lengths", [phase.epochs for phase in self.phases])
         self.phases = tuple(phase.lasting(int(n)) for phase, n in zip(self.phases, lengths, strict=True))
-        self.patience = Patience([float(loss) for loss in meta.get("losses", [])])
+        # Checkpoints of before may have losses that were not finite, as nothing.
+        self.patience = Patience([float(loss) for loss in meta.get("losses", []) if loss is not None])
 
     def _enter(self, number: int, listener: Listener) -> None:
         phase = self.phases[number]
@@ -267,8 +268,8 @@ class Engine:
 
     def _measure(self, phase: Phase, phase_epoch: int) -> EpochRecord:
         record = {"epoch": self.epoch, "phase": phase.name, "phase_epoch": phase_epoch, **measured(self.state)}
-        examples = len(self.state.table)
-        learned = Agreement(record["train_accuracy"] / 100 * examples, examples)
+        count = labelled(self.state)
+        learned = Agreement(record["train_accuracy"] / 100 * count, count)
         record |= watch(
             self.state.network, self.watched, learned if self.state.teaching.forgive_overconfidence else None
         )

@@ -1,5 +1,6 @@
 """Tells when a phase has learned what it can: the loss on the noisy held-out labels hardly falls any more."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from statistics import fmean
@@ -26,9 +27,9 @@ class Patience:
     losses: list[float] = field(default_factory=list)
 
     def wears_out(self, record: Mapping[str, Any], most: int) -> bool:
-        """Look at an epoch's loss; say whether it is time to leave. Without held-out labels it never is."""
+        """Look at an epoch's loss; say whether it is time to leave. Without one, or one that is finite, it never is."""
         loss = ignorance(record)
-        if not most or loss is None:
+        if not most or loss is None or not math.isfinite(loss):
             return False
         self.losses.append(float(loss))
         return self.is_out(most)

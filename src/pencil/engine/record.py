@@ -33,7 +33,7 @@ def measured(state: State) -> dict[str, Any]:
         "label_step": round(label_step, 8),
         "loss": sum(parts.values()) / n,
         "loss_parts": {name: value / n for name, value in parts.items()},
-        "train_accuracy": 100 * counts["correct_given"] / n,
+        "train_accuracy": 100 * counts["correct_given"] / max(labelled(state), 1),
         "agreement": 100 * counts["agreeing"] / n,
         "changed": int(counts["changed"]),
         "relabelled": int(counts["relabelled"]),
@@ -44,6 +44,11 @@ def measured(state: State) -> dict[str, Any]:
     if counts["label_known"]:
         record["label_accuracy"] = 100 * counts["label_correct"] / counts["label_known"]
     return record
+
+
+def labelled(state: State) -> int:
+    """Return how many examples were given a label; an epoch sees each of them once."""
+    return int((state.table.columns["given"] >= 0).sum())
 
 
 def _lost_classes(state: State) -> list[int]:

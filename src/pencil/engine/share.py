@@ -1,6 +1,6 @@
 """What each of several processes takes of an epoch, and how their parts become one again."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from copy import copy
 from typing import overload
 
@@ -71,6 +71,28 @@ def _answered(state: State, processes: Processes) -> Tensor:
     mine_N = seen_N.bool()
     processes.sum(seen_N)
     return mine_N | (seen_N == 0) if processes.leads else mine_N
+
+
+def sum_gradients(parameters: Iterable[Tensor], count: Tensor, processes: Processes) -> None:
+    """Add up counts and gradients; where no process has a gradient, there is none afterwards, as in one process.
+
+    A process may lack some that others have: it rests, or its examples did not pass through a part of the network. All
+    must send the same numbers, so it sends zeros for them.
+    """
+    learning = [parameter for parameter in parameters if parameter.requires_grad]
+    mine = [parameter.grad is not None for parameter in learning]
+    having = torch.ones(len(mine), dtype=count.dtype, device=count.device)
+    if not all(mine):
+        having.copy_(torch.tensor(mine))
+    for parameter in learning:
+        if parameter.grad is None:
+            parameter.grad = torch.zeros_like(parameter)
+    processes.sum(count, having, *[parameter.grad for parameter in learning if parameter.grad is not None])
+    if all(mine):
+        return  # Nobody lacks any then: a GPU need not be waited for.
+    for parameter, found in zip(learning, having.tolist(), strict=True):
+        if not found:
+            parameter.grad = None
 
 
 @torch.no_grad()

@@ -108,8 +108,9 @@ class State:
         self.model.load_state_dict(weights)
         if self.average:
             self.average.restart()
-        for buffers in self.optimizer.state.values():
-            buffers["momentum_buffer"].zero_()
+        for kept in self.optimizer.state.values():
+            for momentum in kept.values():  # None where the optimizer has no momentum.
+                momentum.zero_()
         if self.best:
             self.best["score"].fill_(-inf)
 

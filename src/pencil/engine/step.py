@@ -16,6 +16,7 @@ from pencil.engine.low import LowWeights, descend, look
 from pencil.engine.meters import batch_sums
 from pencil.engine.objective import Measured, joined, objective
 from pencil.engine.settle import settle
+from pencil.engine.share import sum_gradients
 from pencil.engine.state import State
 from pencil.kernels import largest
 from pencil.losses import mix
@@ -173,8 +174,6 @@ class Step:
         return draw(self.seed, self.state.clock.epoch, index_B, MIXING).to(self.precision.dtype) * (mixup / 2**33)
 
     def _rest(self) -> None:
-        for parameter in self.parameters:
-            parameter.grad = torch.zeros_like(parameter)
         self.state.lr.copy_(self._rates()[0, 0])
         self.found.zero_()
         self._update_network(torch.zeros(1, dtype=self.precision.dtype, device=self.state.device))
@@ -200,9 +199,9 @@ class Step:
 
     def _update(self, count: Tensor) -> None:
         optimizer = self.state.optimizer
-        gradients = [parameter.grad for parameter in self.parameters if parameter.grad is not None]
         if self.processes.count > 1:
-            self.processes.sum(count, *gradients)
+            sum_gradients(self.parameters, count, self.processes)
+        gradients = [parameter.grad for parameter in self.parameters if parameter.grad is not None]
         # The fused update is skipped on the device, without asking the host, where a gradient is not finite.
         mean = count.clamp(min=1).reciprocal().to(torch.float32)
         if count.dtype == torch.float64:

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from pencil.data.hugging_face import Part, is_hugging_face
+from pencil.data import labels as label_values
+from pencil.data.hugging_face import Part, is_hugging_face, label_column
 from pencil.data.located import Located, read_dataset, relocated
 from pencil.data.request import Request
 from pencil.data.shown import encode
@@ -66,12 +67,34 @@ def _with_columns(part: Part, column: str, rows: Mapping[str, int], labels: Labe
     places = [rows.get(name, -1) for name in part.ids(column).tolist()] if named else [-1] * len(part.rows)
     if part.name in ("", labels.settings.data.options.get("split") or "train") and max(places, default=-1) < 0:
         raise PencilError("no example of this dataset was in the run; give the one it was trained on.")
+    if not column and max(places, default=-1) >= 0:
+        _refuse_other_rows(part, places, labels)
     features, found = _features(labels), _values(labels)
     whole = part.rows
     for name in ADDED:
         values = [None if place < 0 else found[name][place] for place in places]
         whole = whole.add_column(name, values).cast_column(name, features[name])
     return whole
+
+
+def _refuse_other_rows(part: Part, places: list[int], labels: Labels) -> None:
+    """Refuse rows that are known by their place alone, where they cannot be those of the run."""
+    remedy = "give the dataset as it was trained on, or name its rows by option id when you train"
+    before = labels.ids if not part.name else [name for name in labels.ids if name.startswith(f"{part.name}/")]
+    if len(part.rows) != len(before):
+        raise PencilError(f"this dataset has {len(part.rows):,} rows, the run had {len(before):,}; {remedy}.")
+    settings = labels.settings.data
+    name = label_column(part.rows, Request(options=dict(settings.options), labels_needed=False))
+    if settings.noise or settings.labels or name not in part.rows.column_names:
+        return  # The labels that the run was given are not the dataset's own.
+    by_name = getattr(part.rows.features.get(name), "names", None) is None
+    values = Part(part.name, part.rows.with_format(None)).values(name, needed=True)
+    own = label_values.encode(values, labels.classes, by_name=by_name).given
+    if len(other := np.flatnonzero(own != labels.whole("given")[places])):
+        raise PencilError(
+            f"the label of row {other[0] + 1} is not what the run was given: the rows of this dataset are others or in"
+            f" another order; {remedy}."
+        )
 
 
 def _made(labels: Labels, wanted: Any, datasets: Any) -> Any:
@@ -89,6 +112,10 @@ def _made(labels: Labels, wanted: Any, datasets: Any) -> Any:
         rows = rows.reshape(len(rows), -1)
         titles = source.facts.get("features")
         parts = {"features": rows} if titles is None else dict(zip(titles, rows.T, strict=True))
+        if taken := [name for name in ("id", "label", *ADDED) if name in parts]:
+            raise PencilError(
+                f'the run has a feature "{taken[0]}", and the dataset a column of that name; use --to csv or parquet.'
+            )
         for name, values in parts.items():
             number = datasets.Value("float32")
             features[name] = number if values.ndim == 1 else datasets.Sequence(number, length=values.shape[1])

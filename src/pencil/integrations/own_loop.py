@@ -19,7 +19,7 @@ from pencil.engine.settle import settle
 from pencil.errors import PencilError
 from pencil.integrations.asked import Asked, AskedBatches
 from pencil.integrations.exchange import everyones_rows, is_alone
-from pencil.integrations.own_settings import over_usual, phases_of
+from pencil.integrations.own_settings import lengths_of, over_usual, phases_of
 from pencil.quality.score import Scores, score
 from pencil.table import ExampleTable, Rows
 
@@ -41,7 +41,8 @@ class LabelTable:
     has, each once. `epochs` are those of the three phases: the network learns the given labels, then labels and
     network learn together, then the network learns from the labels as they are. Options are those of the method
     (`pencil.methods.pencil`) over `own_settings.OPTIONS`; the label step falls from `label_step` over the second
-    phase. Where gradients of several batches are accumulated, one step moves the labels of all of them.
+    phase, or, where none is given, from one with which labels can flip in so many epochs. Where gradients of several
+    batches are accumulated, one step moves the labels of all of them.
     """
 
     def __init__(
@@ -56,8 +57,10 @@ class LabelTable:
     ) -> None:
         values = label_values.encode(label_values.as_values(given), [str(number) for number in range(num_classes)])
         own = {"label_step": label_step} if label_step is not None else {}
-        self.method = methods.create("pencil", over_usual(merge(options or {}, own)), num_classes)
-        self.phases = phases_of(self.method, len(values.given), epochs)
+        lengths = lengths_of(len(values.given), num_classes, epochs)
+        asked = over_usual(merge(options or {}, own), num_classes, lengths)
+        self.method = methods.create("pencil", asked, num_classes)
+        self.phases = phases_of(self.method, len(values.given), lengths)
         distribution = None if values.distribution is None else torch.from_numpy(values.distribution).to(device)
         self.table = ExampleTable.start(
             torch.from_numpy(values.given).to(device),

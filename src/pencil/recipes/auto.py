@@ -27,6 +27,8 @@ RATE = 0.05
 FALLEN = 0.2
 """Share of the rate that is left when labels have been learned."""
 LABEL_STEP = 2.5
+LEAST_EPOCHS = 3
+"""Of label learning, for labels to flip."""
 TEACHING = {"average_epochs": 1.0, "guard": True, "forgive_overconfidence": True}
 DISTORTION = 1.0
 LEAST_DISTORTED = 24
@@ -86,7 +88,7 @@ def recipe(
             # The teacher moves the labels; the network learns them as it learned the given ones, by cross entropy.
             "classification": "classic",
             "entropy_weight": 0.0,
-            "label_step": f"{LABEL_STEP} -> 0",
+            "label_step": label_step(LABEL_STEP, facts.num_classes, facts.lengths.get("labels", epochs[1])),
             "init_scale": 0.0,
             "divide_by_classes": False,
             "from_best": True,
@@ -132,9 +134,22 @@ def _weight_decay(examples: int) -> float:
 
 def _epochs(facts: Facts, wanted: Epochs) -> Epochs:
     # Labels need epochs, not steps, to move; large data gets fewer of them, but never too few to flip a label:
-    # a step that falls to zero closes a gap of η·epochs in all, and the gap is K at first.
+    # a step that falls to zero closes a gap of η·epochs in all.
     factor = 1.0 if facts.num_examples <= 100_000 else max(0.5, (100_000 / facts.num_examples) ** 0.25)
     backbone, labels, tuning = (round(epochs * factor) for epochs in wanted)
-    scale = 10 + math.log(max(facts.num_classes - 1, 1) / 9)  # The K that init_scale = 0 chooses.
-    enough = math.ceil(1.25 * scale / LABEL_STEP)
-    return backbone, max(labels, enough), tuning
+    return backbone, max(labels, math.ceil(_gap(facts.num_classes) / LABEL_STEP)), tuning
+
+
+def label_step(usual: float, classes: int, epochs: int) -> str:
+    """Return a step that falls to zero over so many epochs: the usual one, or as large as it takes to flip a label.
+
+    What an epoch sees last moves least: it closes a gap of η·(epochs − 1). In one or two epochs a label would have to
+    flip at once, on the word of a network that has hardly learned anything: then most stay as they are.
+    """
+    enough = _gap(classes) / (epochs - 1) if epochs >= LEAST_EPOCHS else 0.0
+    return f"{max(usual, enough):.4g} -> 0"
+
+
+def _gap(classes: int) -> float:
+    """Return what a contradicted label has to move by: the K that init_scale = 0 chooses, and a quarter more."""
+    return 1.25 * (10 + math.log(max(classes - 1, 1) / 9))

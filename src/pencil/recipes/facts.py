@@ -1,6 +1,7 @@
 """What a recipe may know: sizes of the data, never truth, and what will compute."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
@@ -17,3 +18,5 @@ class Facts:
     """Of one input as the network sees it: channels, height, width; features; or any."""
     accelerated: bool = True
     """Whether a GPU will compute."""
+    lengths: Mapping[str, int] = field(default_factory=dict)
+    """Epochs of phases, where the user says them."""

@@ -60,6 +60,17 @@ def choose_machine(hardware: HardwareSettings) -> Machine:
     return Machine(device, choose_precision(hardware.precision, device), use_threads(hardware.threads), processes)
 
 
+def on_machine(network: nn.Module, machine: Machine) -> nn.Module:
+    """Bring a network to the device and its numbers to the precision; torch would make complex ones real with them."""
+    device, dtype = machine.device, machine.precision.dtype
+
+    def bring(tensor: torch.Tensor) -> torch.Tensor:
+        return tensor.to(device, dtype if tensor.is_floating_point() else tensor.dtype)
+
+    network._apply(bring)  # type: ignore[no-untyped-call]
+    return network
+
+
 def build_engine(plan: Plan, machine: Machine, folder: Path | None = None) -> tuple[Engine, list[str]]:
     """Make network, table, optimizer and feeds; return the engine and lines for the log.
 
@@ -75,7 +86,7 @@ def build_engine(plan: Plan, machine: Machine, folder: Path | None = None) -> tu
         return network
 
     torch.manual_seed(plan.network_seed)
-    model = new_network().to(device=device, dtype=machine.precision.dtype)
+    model = on_machine(new_network(), machine)
     if dataset.preparation.kind == "images" and device.type == "cuda":
         model = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     batch_size = min(plan.settings.optimizer.batch_size, len(dataset.train))

@@ -143,7 +143,8 @@ def _resume(
         asked = merge(asked, {"data": {"source": str(source)}})
     refuse_unnamed_code(saved, asked, folder)
     if epochs is not None:
-        asked = merge(asked, {"phases": phase_lengths(str(saved["method"]), epochs)})
+        lengths = phase_lengths(str(saved["method"]), epochs)
+        asked = merge(asked, {"phases": {name: {"epochs": count} for name, count in lengths.items()}})
     own_network = asked.get("backbone")
     if own_network is not None:
         asked = {**asked, "backbone": name_of(own_network)}

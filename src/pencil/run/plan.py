@@ -92,10 +92,10 @@ def plan(
         methods.kind(early.method).check_phases(early.phases)
     dataset = _dataset(source, early.data, early.seed, download=download, cache_dir=cache_dir)
     method_name = str(asked.get("method") or DEFAULT_METHOD)
-    recipe = {} if complete else _recipe(early, method_name, dataset)
-    document: Document = merge(recipe, {k: v for k, v in asked.items() if v not in ("", None)}, {"method": method_name})
+    lengths = asked_lengths(asked) if epochs is None else phase_lengths(method_name, epochs)
+    recipe = {} if complete else _recipe(early, method_name, dataset, lengths)
+    document: Document = merge(recipe, {k: v for k, v in asked.items() if not _is_nothing(v)}, {"method": method_name})
     if epochs is not None:
-        lengths = {name: each["epochs"] for name, each in phase_lengths(document["method"], epochs).items()}
         document = merge(document, other_lengths(document, lengths, methods.kind(method_name).phase_schedules))
     settings, warning = _with_backbone(from_document(one_spelling(document, asked)), dataset)
     method = methods.create(method_name, settings.options, dataset.num_classes)
@@ -120,10 +120,11 @@ def _by_name(asked: Document) -> tuple[Document, backbones.Own | None]:
     return {**asked, "backbone": backbones.name_of(own)}, own
 
 
-def _recipe(asked: Settings, method: str, dataset: Dataset) -> Document:
+def _recipe(asked: Settings, method: str, dataset: Dataset, lengths: Mapping[str, int]) -> Document:
     inputs, phase_names = dataset.preparation.spec, methods.kind(method).phase_names
     accelerated = choose_device(asked.hardware.device).type != "cpu"
-    facts = recipes.Facts(len(dataset.train), dataset.num_classes, inputs.kind, phase_names, inputs.shape, accelerated)
+    sizes = len(dataset.train), dataset.num_classes
+    facts = recipes.Facts(*sizes, inputs.kind, phase_names, inputs.shape, accelerated, lengths)
     return recipes.resolve(asked.recipe or DEFAULT_RECIPE, method, facts)
 
 
@@ -152,9 +153,14 @@ def _known(dataset: Dataset) -> methods.Known:
     )
 
 
+def _is_nothing(value: Any) -> bool:
+    # Not by ==, which an array that was given for a setting would answer with an array.
+    return value is None or (isinstance(value, str) and not value)
+
+
 def checked(asked: Document) -> Settings:
     """Refuse wrong names, types and numbers before any data is read; what is missing, a recipe may still give."""
-    document: dict[str, Any] = {"method": DEFAULT_METHOD, **{k: v for k, v in asked.items() if v not in ("", None)}}
+    document: dict[str, Any] = {"method": DEFAULT_METHOD, **{k: v for k, v in asked.items() if not _is_nothing(v)}}
     phases = document.get("phases")
     if isinstance(phases, Mapping):
         start = {"epochs": 0, "lr": 0}
@@ -189,8 +195,13 @@ def _dataset(source: Any, settings: DataSettings, seed: int, *, download: bool, 
     return data.prepare(source, settings, seed=seed)
 
 
-def phase_lengths(method: str, epochs: Sequence[int]) -> dict[str, dict[str, int]]:
-    """Return the settings of the method's phases that one number of epochs for each makes."""
+def asked_lengths(asked: Document) -> dict[str, int]:
+    """Return the epochs of the phases whose length is among the settings asked for."""
+    return {name: phase["epochs"] for name, phase in asked.get("phases", {}).items() if "epochs" in phase}
+
+
+def phase_lengths(method: str, epochs: Sequence[int]) -> dict[str, int]:
+    """Return the epochs of each of the method's phases, of which a user gives one number for each."""
     names = methods.kind(method).phase_names
     if len(epochs) != len(names):
         raise PencilError(
@@ -198,7 +209,7 @@ def phase_lengths(method: str, epochs: Sequence[int]) -> dict[str, dict[str, int
         )
     if min(epochs, default=0) < 0:
         raise PencilError(f"--epochs has the number {min(epochs)}; give 0 or more.")
-    return {name: {"epochs": count} for name, count in zip(names, epochs, strict=True)}
+    return dict(zip(names, epochs, strict=True))
 
 
 def other_lengths(

@@ -11,6 +11,8 @@ from pencil.run.budget import shared
 from pencil.run.plan import Document, Plan
 
 Whole = (int, np.integer)
+AT_ONCE = 0.625
+"""Of the scale at which labels start. Both ends of the gap move; a quarter more than it takes."""
 
 
 def read_epochs(epochs: Any) -> int | list[int] | None:
@@ -34,11 +36,15 @@ def plan_epochs(planned: Callable[..., Plan], asked: Document, epochs: int | Seq
 
 
 def _steps(usual: Plan, lengths: Sequence[int]) -> Document:
-    """Let labels take larger steps where they get fewer of them, so that they can move as far as usual."""
+    """Let labels take larger steps where they get fewer of them, so that they can move as far as usual.
+
+    No larger than it takes to flip a label in one epoch: what goes beyond that no later epoch can take back.
+    """
     options = {}
     for phase, length in zip(usual.phases, lengths, strict=True):
         for name in type(usual.method).phase_schedules.get(phase.name, ()):
-            if length and usual.settings.options.get(name) is not None:
+            if phase.label_step and length and usual.settings.options.get(name) is not None:
                 step = Schedule.parse(usual.settings.options[name])
-                options[name] = str(step.times(max(1.0, phase.epochs / length)))
+                most = AT_ONCE * usual.method.label_scale / max(phase.label_step.at(0, phase.epochs), 1e-9)
+                options[name] = str(step.times(max(1.0, min(phase.epochs / length, most))))
     return {"options": options}

@@ -8,7 +8,7 @@ from pencil.backbones import is_users_own
 from pencil.data.augment import Prepare
 from pencil.errors import PencilError
 from pencil.lines import first_line
-from pencil.run.build import Machine
+from pencil.run.build import Machine, on_machine
 from pencil.run.plan import Plan
 
 EXAMPLES = 2
@@ -26,7 +26,7 @@ def try_network(plan: Plan, machine: Machine) -> None:
         return
     _check_parameters(network, name)
     inputs = _inputs(plan, machine)
-    network = network.to(device=machine.device, dtype=machine.precision.dtype)
+    network = on_machine(network, machine)
     told = TOLD[plan.dataset.preparation.kind]
     _check_gradients(network, _outputs(network.train(), inputs, machine, name, told, plan.dataset.num_classes), name)
     with torch.no_grad():
@@ -36,6 +36,8 @@ def try_network(plan: Plan, machine: Machine) -> None:
 def _check_parameters(network: nn.Module, name: str) -> None:
     if any(nn.parameter.is_lazy(parameter) for parameter in network.parameters()):
         raise PencilError(f"the network {name} has lazy layers; call it on an example once before you give it.")
+    if any(parameter.is_complex() for parameter in network.parameters()):
+        raise PencilError(f"the network {name} has complex parameters; keep their real and imaginary parts apart.")
     if not any(parameter.requires_grad for parameter in network.parameters()):
         raise PencilError(f"the network {name} has no parameter that may learn; let some require a gradient.")
 
@@ -67,6 +69,8 @@ def _outputs(network: nn.Module, inputs: Tensor, machine: Machine, name: str, to
         ) from error
     if not isinstance(found, Tensor):
         raise PencilError(f"the network {name} gives a {type(found).__name__}; let it return the logits alone.")
+    if found.is_complex():
+        raise PencilError(f"the network {name} gives complex numbers; let it return logits that are real.")
     if found.shape != (len(inputs), num_classes):
         raise PencilError(
             f"the network {name} turns inputs of shape {list(inputs.shape)} into {list(found.shape)}; it must"

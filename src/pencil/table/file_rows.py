@@ -81,7 +81,9 @@ class FileRows:
     def roll_back(self, generation: int, touched_N: NDArray[np.bool_], checksums_N: NDArray[np.int64]) -> None:
         """Go back to the checkpoint of a generation, whose written rows and checksums were these."""
         found = self.journal.generation()
-        if found is None or found > generation:
+        # Killed between its first checkpoint and the journal for it, a run has not written a row yet.
+        never = found is None and not touched_N.any()
+        if not never and (found is None or found > generation):
             raise PencilError("the label table on disk is newer than the checkpoint; the run cannot be resumed.")
         if found == generation:
             # Each row is noted once, so the order does not matter.

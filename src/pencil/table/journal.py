@@ -46,8 +46,15 @@ class Journal:
         """Write down rows as they are now; `old` has those that were ever written, the others are implicit."""
         body = index.astype("<i8").tobytes() + touched.astype(np.uint8).tobytes() + old.astype(self.row).tobytes()
         head = _RECORD.pack(len(index), int(touched.sum()), zlib.crc32(body))
-        _write_all(self.handle, head + body)
-        os.fdatasync(self.handle) if hasattr(os, "fdatasync") else os.fsync(self.handle)
+        whole = os.lseek(self.handle, 0, os.SEEK_CUR)
+        try:
+            _write_all(self.handle, head + body)
+            os.fdatasync(self.handle) if hasattr(os, "fdatasync") else os.fsync(self.handle)
+        except OSError:
+            # Later records may find room again; none of them would be found behind a torn one.
+            os.ftruncate(self.handle, whole)
+            os.lseek(self.handle, whole, os.SEEK_SET)
+            raise
 
     def generation(self) -> int | None:
         """Return the checkpoint this journal belongs to, None where there is no journal."""

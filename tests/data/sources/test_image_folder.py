@@ -1,8 +1,13 @@
 """Folders of images."""
 
+import os
+import sys
+
 import numpy as np
 import pytest
 
+from pencil.config import DataSettings
+from pencil.data import read
 from pencil.errors import PencilError
 from pencil.run.plan import plan
 
@@ -123,3 +128,33 @@ def test_a_test_class_that_training_lacks(fakes, load_data, tmp_path):
     fakes.image_folder(tmp_path / "pets" / "test", classes=("cats",))
     with pytest.raises(PencilError, match=r'no training class. Did you mean "cat"'):
         load_data(tmp_path / "pets")
+
+
+@pytest.mark.parametrize("twice", [("train", "training"), ("val", "validation")])
+def test_two_folders_of_one_set_are_refused(fakes, load_data, tmp_path, twice):
+    for name in {"train", *twice}:
+        fakes.image_folder(tmp_path / "pets" / name)
+    with pytest.raises(PencilError, match=f"the folders {twice[0]} and {twice[1]}, which are the same set"):
+        load_data(tmp_path / "pets")
+
+
+def test_linked_folders_inside_a_class_are_told(fakes, load_data, tmp_path):
+    fakes.image_folder(tmp_path / "pets")
+    fakes.image_folder(tmp_path / "elsewhere", classes=("more", "horse"))
+    (tmp_path / "pets" / "horse").symlink_to(tmp_path / "elsewhere" / "horse")
+    data = load_data(tmp_path / "pets")
+    assert data.num_classes == 3 and "left_out" not in data.facts
+    (tmp_path / "pets" / "cat" / "more").symlink_to(tmp_path / "elsewhere" / "more")
+    (tmp_path / "pets" / "horse" / "more").symlink_to(tmp_path / "elsewhere" / "more")
+    facts = load_data(tmp_path / "pets").facts
+    assert facts["left_out"] == "pets: left out are 2 linked folders inside the class folders."
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have names in Unicode alone")
+@pytest.mark.parametrize("flat", [False, True])
+def test_a_name_that_is_not_utf8_is_named(fakes, tmp_path, flat):
+    fakes.image_folder(tmp_path / "pets")
+    folder = tmp_path / "pets" / "cat"
+    os.rename(folder / "0.png", os.fsencode(folder) + b"/caf\xe9.png")
+    with pytest.raises(PencilError, match=r"cat/caf\\udce9\.png' is not UTF-8; rename it"):
+        read(DataSettings(source=str(folder if flat else folder.parent)), cache_dir=tmp_path, labels_needed=not flat)

@@ -390,3 +390,33 @@ def test_digits_that_32_bits_do_not_hold_are_told(tmp_path):
 def test_features_of_one_name_are_refused(load_data, tmp_path):
     with pytest.raises(PencilError, match='two features would be called "a=b"; rename the column'):
         load_data(csv(tmp_path, "a,a=b,label\nb,1,x\nc,2,y\n"))
+
+
+def test_texts_of_several_lines_in_a_large_file(load_data, tmp_path):
+    text = '"said: ""one"",\nand then\n' + "word\n" * 2000 + '"'
+    rows = "".join(f"{n},{text},{'ab'[n % 2]}\n" for n in range(2000))
+    data = load_data(csv(tmp_path, "size,text,label\n" + rows), held_out=0.0)
+    assert (tmp_path / "t.csv").stat().st_size > 2**24, "more than is read at once"
+    assert data.train.inputs.array[:, 0].tolist() == list(range(2000))
+
+
+def test_rows_of_more_than_a_mebibyte(tmp_path):
+    names = [f"feature_number_{n}" for n in range(4000)]
+    rows = [",".join([f"{n:.700f}" for _ in names] + ["ab"[n % 2]]) for n in range(3)]
+    data = read(DataSettings(source=str(csv(tmp_path, "\n".join([",".join([*names, "label"]), *rows]) + "\n"))))
+    assert data.train.inputs.array.shape == (3, 4000)
+
+
+def test_the_index_of_a_data_frame_is_left_out_unless_it_is_named(load_data, tmp_path):
+    columns = {"size": [1.0, 2, 3, 4], "label": [0, 1, 0, 1], "__index_level_0__": [7, 3, 5, 1]}
+    pa.parquet.write_table(pa.table(columns), tmp_path / "t.parquet")
+    facts = load_data(tmp_path / "t.parquet").facts
+    assert facts["features"] == ["size"] and '"__index_level_0__" is the index of a data frame' in facts["left_out"]
+    named = load_data(tmp_path / "t.parquet", options={"features": "__index_level_0__"})
+    assert named.facts["features"] == ["__index_level_0__"] and "left_out" not in named.facts
+
+
+def test_row_numbers_that_pandas_wrote_and_read_are_left_out(load_data, tmp_path):
+    data = load_data(csv(tmp_path, "Unnamed: 0,Unnamed: 1,label\n2,5,x\n0,5,y\n1,6,x\n"), held_out=0.0)
+    assert data.facts["features"] == ["Unnamed: 1"]
+    assert data.facts["left_out"] == 'the column "Unnamed: 0" is the index of a data frame and is left out.'

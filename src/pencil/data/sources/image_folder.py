@@ -42,7 +42,7 @@ def read(request: Request) -> Dataset:
         )
     listed = {name: _list_set(folder, classes, name) for name, folder in folders.items()}
     entries = [entry for name in _ORDER for entry in listed.get(name, [])]
-    ids = [path.relative_to(root).as_posix() for path, _ in entries]
+    ids = _ids([path for path, _ in entries], root)
     inputs, preparation, backbone, facts = image_files.read_images([path for path, _ in entries], ids, request)
     if line := _left_out(root, folders):
         facts["left_out"] = line
@@ -71,10 +71,26 @@ def _unlabelled(root: Path, request: Request) -> Dataset:
     files = _files(root)
     if not files:
         raise PencilError(f"{root} holds no images; give a folder that does.")
-    ids = [file.relative_to(root).as_posix() for file in files]
+    ids = _ids(files, root)
     inputs, preparation, backbone, facts = image_files.read_images(files, ids, request)
     examples = Examples(inputs, np.array(ids, dtype=np.str_), np.full(len(files), UNLABELLED, dtype=np.int64))
     return Dataset(root.resolve().name, (), examples, preparation, default_backbone=backbone, facts=facts)
+
+
+def _ids(files: list[Path], root: Path) -> list[str]:
+    """Name images by their paths below the folder; a name of another encoding could be written into no file."""
+    for file in files:
+        if not _is_text(str(file)):
+            raise PencilError(f"the name of {str(file)!a} is not UTF-8; rename it.")
+    return [file.relative_to(root).as_posix() for file in files]
+
+
+def _is_text(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _subfolders(folder: Path) -> list[Path]:
@@ -89,6 +105,12 @@ def _set_folders(root: Path) -> dict[str, Path]:
         return {"train": root}
     others = [folder for folder in found if folder.name.lower() not in _SETS]
     if not others:
+        for folder in found:
+            if (fellow := sets[_SETS[folder.name.lower()]]) != folder:
+                raise PencilError(
+                    f"{root} has the folders {folder.name} and {fellow.name}, which are the same set; put all of its"
+                    " images into one of them."
+                )
         return sets
     classes = {folder.name for folder in _subfolders(sets["train"])}
     for other in others:
@@ -117,14 +139,20 @@ def _list_set(folder: Path, classes: tuple[str, ...], name: str) -> list[tuple[P
 
 
 def _left_out(root: Path, folders: dict[str, Path]) -> str:
-    """Say how many images lie beside the class folders, and how many links lead nowhere, where there are any."""
+    """Say how many images lie beside the class folders, and how many links are not followed, where there are any."""
     known = Image.registered_extensions()
     beside = {file for folder in (root, *folders.values()) for file in folder.iterdir() if file.is_file()}
     loose = sum(file.suffix.lower() in known and not _is_hidden(Path(file.name)) for file in beside)
-    links = [path for folder in folders.values() for path in folder.rglob("*") if path.is_symlink()]
-    broken = sum(not path.exists() and not _is_hidden(path.relative_to(root)) for path in links)
+    classes = [inner for folder in folders.values() for inner in _subfolders(folder)]
+    inside = [path for folder in classes for path in folder.rglob("*")]
+    directly = [path for folder in folders.values() for path in folder.iterdir() if not path.is_dir()]
+    links = [path for path in (*directly, *inside) if path.is_symlink() and not _is_hidden(path.relative_to(root))]
+    broken = sum(not path.exists() for path in links)
+    # A class's own folder may be a link; one inside of it could lead round in a circle, and is not followed.
+    linked = sum(path.is_dir() for path in links)
     told = [_counted(loose, "image") + " beside the class folders"] if loose else []
     told += [_counted(broken, "link") + " leading nowhere"] if broken else []
+    told += [_counted(linked, "linked folder") + " inside the class folders"] if linked else []
     return f"{root.name}: left out are {' and '.join(told)}." if told else ""
 
 
