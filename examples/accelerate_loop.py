@@ -27,7 +27,7 @@ loader = DataLoader(TensorDataset(x, torch.arange(len(x))), batch_size=64 // acc
 model, optimizer, loader = accelerator.prepare(model, optimizer, loader)
 
 # Every process has the labels of all examples: step() shares what any of them moved.
-table = pencil.LabelTable(noisy, num_classes=10, epochs=(6, 12, 3), label_step="1.2 -> 0")
+table = pencil.LabelTable(noisy, num_classes=10, epochs=(6, 12, 3))
 accelerator.register_for_checkpointing(table)
 for epoch in range(table.num_epochs):
     table.start_epoch(epoch)

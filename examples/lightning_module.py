@@ -28,7 +28,7 @@ if __name__ == "__main__":
     x, truth = torch.tensor(digits.data / 16, dtype=torch.float32), torch.tensor(digits.target)
     noisy = torch.where(torch.rand(len(truth)) < 0.3, torch.randint(10, truth.shape), truth)
 
-    pencil = PencilCallback(noisy, num_classes=10, epochs=(6, 12, 3), label_step="1.2 -> 0")
+    pencil = PencilCallback(noisy, num_classes=10, epochs=(6, 12, 3))
     trainer = Trainer(
         max_epochs=pencil.num_epochs, callbacks=[pencil], accelerator="cpu", devices=1, logger=False,
         enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False,

@@ -13,7 +13,7 @@ noisy = torch.where(wrong, torch.randint(10, truth.shape), truth)
 
 model = torch.nn.Sequential(torch.nn.Linear(64, 128), torch.nn.ReLU(), torch.nn.Linear(128, 10))
 optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9, weight_decay=5e-4)
-table = pencil.LabelTable(noisy, num_classes=10, epochs=(6, 12, 3), label_step="1.2 -> 0")
+table = pencil.LabelTable(noisy, num_classes=10, epochs=(6, 12, 3))
 for epoch in range(table.num_epochs):
     table.start_epoch(epoch)
     for index in torch.randperm(len(x)).split(64):
