@@ -45,22 +45,26 @@ def prepare(dataset: Dataset, settings: DataSettings, *, seed: int) -> Dataset:
     return replace(dataset, preparation=preparation, facts=facts)
 
 
+def _as_seen(name: str) -> str:
+    """Return a name as people see it: whether a letter and its accent are one sign or two, they cannot tell."""
+    return " ".join(unicodedata.normalize("NFC", name).split())
+
+
 def check(dataset: Dataset) -> None:
     """Refuse a dataset that cannot be trained on."""
     if dataset.num_classes < 2:
         only = f' ("{dataset.class_names[0]}")' if dataset.class_names else ""
         hint = " Labels that are -1 count as missing." if (dataset.train.given == UNLABELLED).any() else ""
         raise PencilError(f"{dataset.name} has {dataset.num_classes} class{only}; training needs at least two.{hint}")
-    # A letter and its accent may be one sign or two: nobody can see which, so that they are one name.
-    names = [unicodedata.normalize("NFC", name) for name in dataset.class_names]
-    twice = [name for name, count in Counter(names).items() if count > 1]
-    if twice and dataset.class_names.count(twice[0]) < 2:
-        raise PencilError(
-            f'two classes of {dataset.name} are called "{twice[0]}", spelled with other signs of Unicode; spell them'
-            " alike (NFC)."
-        )
-    if twice:
-        raise PencilError(f'two classes of {dataset.name} are called "{twice[0]}"; rename one.')
+    spelled, seen = Counter(dataset.class_names), Counter(map(_as_seen, dataset.class_names))
+    for name, count in seen.items():
+        if spelled[name] > 1:
+            raise PencilError(f'two classes of {dataset.name} are called "{name}"; rename one.')
+        if count > 1:
+            raise PencilError(
+                f'two classes of {dataset.name} are called "{name}" but for spaces or signs of Unicode that nobody can'
+                " see; spell them alike."
+            )
     for name in ("train", "held_out", "test"):
         examples: Examples | None = getattr(dataset, name)
         if examples is not None:
