@@ -9,8 +9,8 @@ from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
 from pencil.data.labels import as_values, encode
+from pencil.flips import scale_for_classes
 from pencil.table import initial_label_logits
-from pencil.table.initial import scale_for_classes
 
 
 @pytest.mark.parametrize("scale", [1.0, 10.0, 12.5])

@@ -19,7 +19,7 @@ from pencil.engine.settle import settle
 from pencil.errors import PencilError
 from pencil.integrations.asked import Asked, AskedBatches
 from pencil.integrations.exchange import everyones_rows, is_alone
-from pencil.integrations.own_settings import lengths_of, over_usual, phases_of
+from pencil.integrations.own_settings import over_usual, usual_phases
 from pencil.quality.score import Scores, score
 from pencil.table import ExampleTable, Rows
 
@@ -57,10 +57,10 @@ class LabelTable:
     ) -> None:
         values = label_values.encode(label_values.as_values(given), [str(number) for number in range(num_classes)])
         own = {"label_step": label_step} if label_step is not None else {}
-        lengths = lengths_of(len(values.given), num_classes, epochs)
-        asked = over_usual(merge(options or {}, own), num_classes, lengths)
-        self.method = methods.create("pencil", asked, num_classes)
-        self.phases = phases_of(self.method, len(values.given), lengths)
+        phases = usual_phases(len(values.given), num_classes, epochs)
+        wanted = over_usual(merge(options or {}, own), num_classes, phases["labels"].epochs)
+        self.method = methods.create("pencil", wanted, num_classes)
+        self.phases = self.method.phases(phases)
         distribution = None if values.distribution is None else torch.from_numpy(values.distribution).to(device)
         self.table = ExampleTable.start(
             torch.from_numpy(values.given).to(device),

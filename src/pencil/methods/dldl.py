@@ -6,9 +6,9 @@ from typing import Annotated, ClassVar
 from torch import Tensor
 
 from pencil.config.ranges import SCALE
+from pencil.flips import scale_for_classes
 from pencil.losses import classic_kl
 from pencil.methods._once import TrainedOnce
-from pencil.table.initial import scale_for_classes
 from pencil.types import Batch
 
 

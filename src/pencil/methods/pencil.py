@@ -11,10 +11,10 @@ from pencil import losses
 from pencil.config import PhaseSettings, Schedule
 from pencil.config.ranges import ONE_OR_MORE, SCALE, WEIGHT
 from pencil.errors import PencilError, did_you_mean
+from pencil.flips import scale_for_classes
 from pencil.methods._contract import Method, TrainingView
 from pencil.methods._noise_model import NoiseModel, share_right
 from pencil.table import Fixed, GradientStep
-from pencil.table.initial import scale_for_classes
 from pencil.table.rules import log_distribution
 from pencil.types import Batch, Phase, Terms
 

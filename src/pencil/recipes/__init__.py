@@ -5,7 +5,6 @@ from typing import Any
 
 from pencil.errors import PencilError, did_you_mean
 from pencil.recipes import auto, fast, paper
-from pencil.recipes.auto import label_step
 from pencil.recipes.facts import Facts
 
 Recipe = Callable[[str, Facts], dict[str, Any]]
@@ -28,4 +27,4 @@ def resolve(name: str, method: str, facts: Facts) -> dict[str, Any]:
     return {"recipe": name, **RECIPES[name](method, facts)}
 
 
-__all__ = ["RECIPES", "VERSIONS", "Facts", "Recipe", "label_step", "resolve", "version"]
+__all__ = ["RECIPES", "VERSIONS", "Facts", "Recipe", "resolve", "version"]

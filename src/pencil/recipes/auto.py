@@ -10,6 +10,7 @@ before the network can learn it by heart; η falls to zero over the phase, so th
 import math
 from typing import Any
 
+from pencil.flips import falling_step, gap, scale_for_classes
 from pencil.recipes.facts import Facts
 
 Epochs = tuple[int, int, int]
@@ -27,8 +28,6 @@ RATE = 0.05
 FALLEN = 0.2
 """Share of the rate that is left when labels have been learned."""
 LABEL_STEP = 2.5
-LEAST_EPOCHS = 3
-"""Of label learning, for labels to flip."""
 TEACHING = {"average_epochs": 1.0, "guard": True, "forgive_overconfidence": True}
 DISTORTION = 1.0
 LEAST_DISTORTED = 24
@@ -74,6 +73,7 @@ def recipe(
         return settings | _other(method, facts.phase_names, min(epochs[0], USUAL_FIRST) + epochs[1] + epochs[2], rate)
     # A teacher knows more as the rate falls, and so do labels, where the network cannot learn them by heart meanwhile.
     low = FALLEN * rate if distorts else rate
+    scale = scale_for_classes(facts.num_classes)  # As init_scale = 0 chooses it.
     return settings | {
         "teaching": TEACHING | ({"distortion": DISTORTION} if distorts else {}),
         "phases": {
@@ -88,7 +88,7 @@ def recipe(
             # The teacher moves the labels; the network learns them as it learned the given ones, by cross entropy.
             "classification": "classic",
             "entropy_weight": 0.0,
-            "label_step": label_step(LABEL_STEP, facts.num_classes, facts.lengths.get("labels", epochs[1])),
+            "label_step": falling_step(LABEL_STEP, scale, facts.lengths.get("labels", epochs[1])),
             "init_scale": 0.0,
             "divide_by_classes": False,
             "from_best": True,
@@ -137,19 +137,4 @@ def _epochs(facts: Facts, wanted: Epochs) -> Epochs:
     # a step that falls to zero closes a gap of η·epochs in all.
     factor = 1.0 if facts.num_examples <= 100_000 else max(0.5, (100_000 / facts.num_examples) ** 0.25)
     backbone, labels, tuning = (round(epochs * factor) for epochs in wanted)
-    return backbone, max(labels, math.ceil(_gap(facts.num_classes) / LABEL_STEP)), tuning
-
-
-def label_step(usual: float, classes: int, epochs: int) -> str:
-    """Return a step that falls to zero over so many epochs: the usual one, or as large as it takes to flip a label.
-
-    What an epoch sees last moves least: it closes a gap of η·(epochs − 1). In one or two epochs a label would have to
-    flip at once, on the word of a network that has hardly learned anything: then most stay as they are.
-    """
-    enough = _gap(classes) / (epochs - 1) if epochs >= LEAST_EPOCHS else 0.0
-    return f"{max(usual, enough):.4g} -> 0"
-
-
-def _gap(classes: int) -> float:
-    """Return what a contradicted label has to move by: the K that init_scale = 0 chooses, and a quarter more."""
-    return 1.25 * (10 + math.log(max(classes - 1, 1) / 9))
+    return backbone, max(labels, math.ceil(gap(scale_for_classes(facts.num_classes)) / LABEL_STEP)), tuning

@@ -7,12 +7,11 @@ import numpy as np
 
 from pencil.config import Schedule, merge
 from pencil.errors import PencilError
+from pencil.flips import at_once
 from pencil.run.budget import shared
 from pencil.run.plan import Document, Plan
 
 Whole = (int, np.integer)
-AT_ONCE = 0.625
-"""Of the scale at which labels start. Both ends of the gap move; a quarter more than it takes."""
 
 
 def read_epochs(epochs: Any) -> int | list[int] | None:
@@ -45,6 +44,6 @@ def _steps(usual: Plan, lengths: Sequence[int]) -> Document:
         for name in type(usual.method).phase_schedules.get(phase.name, ()):
             if phase.label_step and length and usual.settings.options.get(name) is not None:
                 step = Schedule.parse(usual.settings.options[name])
-                most = AT_ONCE * usual.method.label_scale / max(phase.label_step.at(0, phase.epochs), 1e-9)
+                most = at_once(usual.method.label_scale) / max(phase.label_step.at(0, phase.epochs), 1e-9)
                 options[name] = str(step.times(max(1.0, min(phase.epochs / length, most))))
     return {"options": options}

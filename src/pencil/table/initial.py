@@ -1,7 +1,5 @@
 """Where label logits start: hard, soft, voted or missing labels by one formula."""
 
-import math
-
 import torch
 from torch import Tensor
 
@@ -14,8 +12,3 @@ def initial_label_logits(distribution_NC: Tensor, scale: float) -> Tensor:
     logits_NC = distribution_NC.log().clamp(min=-scale) + scale
     unlabelled_N1 = distribution_NC.sum(-1, keepdim=True) == 0
     return torch.where(unlabelled_N1, torch.zeros_like(logits_NC), logits_NC)
-
-
-def scale_for_classes(num_classes: int) -> float:
-    """Return the K at which y^d starts as certain with any number of classes as K = 10 makes it with ten."""
-    return 10.0 + math.log(max(num_classes - 1, 1) / 9)
