@@ -105,7 +105,7 @@ def test_how_a_gpu_is_doing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, sai
 
 
 def test_a_process_that_dies_is_named_with_its_last_words(tmp_path: Path) -> None:
-    worker = Worker(SETTINGS | {"backbone": "mpl"}, 64, tmp_path)
+    worker = Worker(SETTINGS | {"backbone": "mpl"}, 64, tmp_path, {})
     with pytest.raises(PencilError, match=r'ended early: .*no backbone "mpl"'):
         worker.wait_ready()
     worker.stop()

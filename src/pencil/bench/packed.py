@@ -7,7 +7,7 @@ import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -17,13 +17,13 @@ from typing import Any
 from pencil.bench.power import condition
 from pencil.bench.turns import take_turns
 from pencil.errors import PencilError
-from pencil.run.queue import shared_gpu
+from pencil.runtime import shared_gpu
 
 
 class Worker:
     """A process that trains when told to."""
 
-    def __init__(self, settings: dict[str, Any], examples: int, cache: Path) -> None:
+    def __init__(self, settings: dict[str, Any], examples: int, cache: Path, shared: Mapping[str, str]) -> None:
         self.started = time.perf_counter()
         self.errors = cache / f"{uuid.uuid4().hex}.log"
         asked = json.dumps({"settings": settings, "examples": examples})
@@ -35,7 +35,7 @@ class Worker:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "pencil.bench.worker", asked],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True,
-                env={**os.environ, **kept, "PYTHONPATH": paths},
+                env={**os.environ, **kept, **shared, "PYTHONPATH": paths},
             )  # fmt: skip
 
     def wait_ready(self) -> float:
@@ -95,12 +95,12 @@ def start_and_pack(
     settings: dict[str, Any], *, examples: int, parallel: int, seconds: float, tell: Callable[[str], None]
 ) -> Packed:
     """Start a process afresh and again, then `parallel` of them, and let more and more of these train at once."""
-    with shared_gpu(parallel), tempfile.TemporaryDirectory(prefix="pencil-bench-") as folder:
+    with shared_gpu(parallel) as shared, tempfile.TemporaryDirectory(prefix="pencil-bench-") as folder:
         started: dict[str, float] = {}
         for name in ("process to first step, compiling", "process to first step, compiled before"):
-            with _stopped([Worker(settings, examples, Path(folder))]) as [worker]:
+            with _stopped([Worker(settings, examples, Path(folder), {})]) as [worker]:
                 started[name] = worker.wait_ready()
-        with _stopped([Worker(settings, examples, Path(folder)) for _ in range(parallel)]) as workers:
+        with _stopped([Worker(settings, examples, Path(folder), shared) for _ in range(parallel)]) as workers:
             for worker in workers:
                 worker.wait_ready()
             numbers, seen = numbers_at_once(parallel), dict[int, str | None]()

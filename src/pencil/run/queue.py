@@ -2,11 +2,10 @@
 
 import contextlib
 import os
-import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -16,6 +15,7 @@ from pencil.config import write_toml
 from pencil.errors import PencilError
 from pencil.results.atomic import write_atomic
 from pencil.results.folder import RunFolder
+from pencil.runtime import shared_gpu
 
 
 @dataclass(frozen=True)
@@ -56,16 +56,17 @@ def run_jobs(jobs: Sequence[Job], *, parallel: int, tell: Callable[[str], None])
         waiting.put(job)
     outcomes: dict[str, Outcome] = {}
     children: set[subprocess.Popen[bytes]] = set()
+    at_once = min(parallel, sum(not _is_finished(job) for job in jobs))
 
-    def work() -> None:
+    def work(shared: Mapping[str, str]) -> None:
         with contextlib.suppress(Empty):
             while True:
                 job = waiting.get_nowait()
-                outcomes[job.name] = outcome = _run(job, children, tell)
+                outcomes[job.name] = outcome = _run(job, shared, children, tell)
                 tell(f"{job.name}: {outcome.state}{': ' + outcome.reason if outcome.reason else ''}")
 
-    threads = [threading.Thread(target=work, daemon=True) for _ in range(min(parallel, len(jobs)))]
-    with shared_gpu(parallel):
+    with shared_gpu(at_once) as shared:
+        threads = [threading.Thread(target=work, args=[shared], daemon=True) for _ in range(max(at_once, 1))]
         for thread in threads:
             thread.start()
         try:
@@ -80,17 +81,20 @@ def run_jobs(jobs: Sequence[Job], *, parallel: int, tell: Callable[[str], None])
     return [outcomes[job.name] for job in jobs if job.name in outcomes]
 
 
-def _run(job: Job, children: set[subprocess.Popen[bytes]], tell: Callable[[str], None]) -> Outcome:
-    state = state_of(job.folder)
-    if state == "finished":
-        return Outcome(job, "skipped")
-    tell(f"{job.name}: {'going on' if state else 'starting'}")
+def _run(
+    job: Job, shared: Mapping[str, str], children: set[subprocess.Popen[bytes]], tell: Callable[[str], None]
+) -> Outcome:
     try:
+        state = state_of(job.folder)
+        if state == "finished":
+            return Outcome(job, "skipped")
+        tell(f"{job.name}: {'going on' if state else 'starting'}")
         command = [sys.executable, "-m", "pencil", "train", "--out", str(job.folder)]
         # The settings are given again to a run that goes on: they name code it may use, and must not have changed.
         command += ["--config", str(_write_settings(job)), *(["--resume"] if state else [])]
+        environment = {**_environment(), **shared}
         with job.log.open("ab") as log:
-            child = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=_environment())
+            child = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=environment)
             children.add(child)
             code = child.wait()
             children.discard(child)
@@ -105,6 +109,12 @@ def _run(job: Job, children: set[subprocess.Popen[bytes]], tell: Callable[[str],
 def state_of(folder: Path) -> str | None:
     """Return a run folder's state, None where there is no run."""
     return RunFolder.open(folder).status().state if (folder / "status.json").is_file() else None
+
+
+def _is_finished(job: Job) -> bool:
+    with contextlib.suppress(PencilError, OSError):
+        return state_of(job.folder) == "finished"
+    return False
 
 
 def _write_settings(job: Job) -> Path:
@@ -131,18 +141,3 @@ def _stop(children: set[subprocess.Popen[bytes]], waiting: "SimpleQueue[Job]") -
 def _last_line(log: Path) -> str:
     lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
     return lines[-1] if lines else ""
-
-
-@contextlib.contextmanager
-def shared_gpu(parallel: int) -> Iterator[None]:
-    """Let processes share a GPU through MPS where it is installed; it is left running where it already was."""
-    control = shutil.which("nvidia-cuda-mps-control")
-    if parallel < 2 or control is None:
-        yield
-        return
-    started = subprocess.run([control, "-d"], capture_output=True, check=False).returncode == 0
-    try:
-        yield
-    finally:
-        if started:
-            subprocess.run([control], input=b"quit\n", capture_output=True, check=False)

@@ -11,6 +11,7 @@ from pencil.runtime.machine import (
     use_threads,
 )
 from pencil.runtime.processes import ALONE, Processes, is_leader, join_processes
+from pencil.runtime.shared_gpu import shared_gpu
 
 __all__ = [
     "ALONE",
@@ -24,5 +25,6 @@ __all__ = [
     "is_leader",
     "join_processes",
     "seed_for",
+    "shared_gpu",
     "use_threads",
 ]

@@ -1,0 +1,86 @@
+"""Runs beside each other on one GPU; MPS is a script that writes down what it is told."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from pencil.run import queue
+from pencil.run.queue import Job, run_jobs
+from pencil.runtime import shared_gpu
+from pencil.runtime.shared_gpu import LIMIT
+
+
+@pytest.fixture
+def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Put an MPS in the way that starts when told to, and refuses while it runs."""
+    monkeypatch.delenv(LIMIT, raising=False)
+    control, told = tmp_path / "bin/nvidia-cuda-mps-control", tmp_path / "told"
+    control.parent.mkdir()
+    start = f"echo start >> {told}; [ ! -e {tmp_path}/on ] && touch {tmp_path}/on"
+    control.write_text(f'#!/bin/sh\nif [ "$1" = -d ]; then {start}; else cat >> {told}; rm {tmp_path}/on; fi\n')
+    control.chmod(0o755)
+    monkeypatch.setenv("PATH", str(control.parent), prepend=os.pathsep)
+    return told
+
+
+def test_runs_at_once_get_half_of_the_processors_each_and_mps_is_ended(told: Path) -> None:
+    with shared_gpu(4) as shared:
+        assert told.read_text() == "start\n"
+    assert shared == {"CUDA_MPS_ACTIVE_THREAD_PERCENTAGE": "50"}
+    assert told.read_text() == "start\nquit\n"
+
+
+def test_one_run_has_the_gpu_to_itself(told: Path) -> None:
+    with shared_gpu(1) as shared:
+        assert shared == {}
+    assert not told.exists()
+
+
+def test_mps_that_was_on_stays_on_and_the_users_own_limit_counts(told: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(LIMIT, "30")
+    (told.parent / "on").touch()
+    with shared_gpu(2) as shared:
+        assert shared == {LIMIT: "30"}
+    assert told.read_text() == "start\n"
+
+
+def test_without_mps_nothing_is_limited(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with shared_gpu(4) as shared:
+        assert shared == {}
+
+
+@pytest.mark.parametrize(("names", "limit"), [("abc", "50"), ("a", "none")])
+def test_each_run_of_a_queue_finds_its_limit(
+    names: str, limit: str, told: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reads = f"import os; print(os.environ.get('{LIMIT}', 'none'))"
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" -c "{reads}"\n')
+    python.chmod(0o755)
+    monkeypatch.setattr(queue.sys, "executable", str(python))
+    jobs = [Job(name, tmp_path / "runs" / name, {}) for name in names]
+    assert [outcome.state for outcome in run_jobs(jobs, parallel=2, tell=lambda _: None)] == ["finished"] * len(names)
+    assert [job.log.read_text().strip() for job in jobs] == [limit] * len(names)
+
+
+def test_a_run_that_is_left_alone_by_finished_ones_is_not_limited(
+    told: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs = [Job(name, tmp_path / name, {}) for name in "ab"]
+    monkeypatch.setattr(queue, "state_of", lambda folder: "finished" if folder.name == "a" else None)
+    monkeypatch.setattr(queue.sys, "executable", "/bin/true")
+    assert [outcome.state for outcome in run_jobs(jobs, parallel=2, tell=lambda _: None)] == ["skipped", "finished"]
+    assert not told.exists()
+
+
+def test_a_folder_that_cannot_be_read_stops_no_other_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a/status.json").write_text("{")
+    monkeypatch.setattr(queue.sys, "executable", "/bin/true")
+    jobs = [Job(name, tmp_path / name, {}) for name in "ab"]
+    broken, sound = run_jobs(jobs, parallel=1, tell=lambda _: None)
+    assert (broken.state, sound.state) == ("failed", "finished")
+    assert "status.json" in broken.reason
