@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pencil.reproduce.figures import FIGURES, correct_labels, needs_series, write_figure
+from pencil.reproduce.figures import FIGURES, correct_labels, described, needs_series, paper_curves, write_figure
 from pencil.reproduce.study import STUDIES
 from pencil.reproduce.trial import Wanted, plan_trials
 
@@ -24,12 +24,30 @@ def test_files_with_the_papers_values_marked(record: Make, tmp_path: Path) -> No
     assert [path.name for path in files] == ["figure2.svg", "figure2.png"]
     drawn = files[0].read_text()
     assert "about 16,000 at the start" in drawn and "about 39,000 at the end" in drawn
+    assert "the authors'" in drawn
     assert files[1].read_bytes().startswith(b"\x89PNG")
 
 
 def test_the_papers_values_are_not_marked_on_other_data(record: Make, tmp_path: Path) -> None:
     files = write_figure("figure2", [record(series=SERIES, dataset="digits")], tmp_path)
-    assert "paper" not in files[0].read_text()
+    drawn = files[0].read_text()
+    assert "paper" not in drawn and "authors" not in drawn
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_the_authors_curves_are_counts_over_label_learning(name: str) -> None:
+    curve = paper_curves()[name]
+    assert len(curve.epochs) == len(curve.correct) and list(curve.epochs) == sorted(set(curve.epochs))
+    assert (curve.epochs[0], curve.epochs[-1]) == (0, 129) and max(curve.correct) <= 45_000
+    # No label moves before the gap between its class and another is closed.
+    assert curve.correct[1] - curve.correct[0] <= 1 and curve.epochs[1] in (8, 11)
+
+
+def test_what_the_authors_drew_is_told_with_what_they_wrote() -> None:
+    told = (
+        "about 39,000 at the end. The drawing in the authors' repository: 16,577 at the start, 39,310 after 129 epochs"
+    )
+    assert told in described("figure2")
 
 
 def test_no_record_no_figure(record: Make, tmp_path: Path) -> None:

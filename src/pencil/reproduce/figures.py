@@ -1,7 +1,9 @@
 """Figures 2 and 3: correct labels over the epochs of label learning, from the records of their cells."""
 
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ from pencil.reproduce.trial import Trial
 from pencil.results.atomic import write_atomic
 
 PHASE = "labels"
+CURVES = Path(__file__).with_name("paper_figures.toml")
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,28 @@ DESCRIBED = {
 }
 
 
+@dataclass(frozen=True)
+class PaperCurve:
+    """Correct labels of CIFAR-10's 45,000 as the authors drew them, by epoch of label learning."""
+
+    epochs: Sequence[int]
+    correct: Sequence[int]
+
+
+@cache
+def paper_curves() -> Mapping[str, PaperCurve]:
+    """Read the authors' curves, by figure."""
+    document = tomllib.loads(CURVES.read_text(encoding="utf-8"))
+    return {name: PaperCurve(**curve) for name, curve in document.items()}
+
+
+def described(name: str) -> str:
+    """Say what the paper has for a figure: in words, and in the drawing."""
+    curve = paper_curves()[name]
+    ends = f"{curve.correct[0]:,} at the start, {curve.correct[-1]:,} after {curve.epochs[-1]} epochs of label learning"
+    return f"{DESCRIBED[name]} The drawing in the authors' repository: {ends}."
+
+
 def needs_series(trial: Trial) -> bool:
     """Say whether a figure is drawn from this trial."""
     place = trial.study.name, trial.cell.name, trial.system.name
@@ -62,19 +87,21 @@ def correct_labels(record: Record) -> list[float]:
     return [round(share * record["num_examples"] / 100) for share in (record["label_accuracy"]["given"], *shares)]
 
 
-def draw(figure: LabelFigure, records: Sequence[Record]) -> Any:
-    """Draw one curve a trial; what the paper describes is marked where the data is the paper's."""
+def draw(name: str, records: Sequence[Record]) -> Any:
+    """Draw one curve a trial; what the paper has stands beside it where the data is the paper's."""
     from matplotlib.figure import Figure
 
     from pencil.figures.style import COLOURS, look
 
+    figure = FIGURES[name]
     with look():
         drawn = Figure(figsize=(5.2, 3.4), layout="constrained")
         axes = drawn.add_subplot()
         for number, record in enumerate(records):
             counts = correct_labels(record)
             axes.plot(range(len(counts)), counts, color=COLOURS[1], alpha=1 / (1 + 0.4 * number), linewidth=1.8)
-        _mark(axes, figure, records)
+        if all(record["dataset"] == "cifar10" for record in records):
+            _compare(axes, name, records)
         total = records[0]["num_examples"]
         axes.set_title(f"{figure.title} ({records[0]['dataset']})", fontsize=10)
         axes.set_xlabel("epoch of label learning")
@@ -83,18 +110,23 @@ def draw(figure: LabelFigure, records: Sequence[Record]) -> Any:
         return drawn
 
 
-def _mark(axes: Any, figure: LabelFigure, records: Sequence[Record]) -> None:
+def _compare(axes: Any, name: str, records: Sequence[Record]) -> None:
+    """Draw the authors' curve, and mark what their text describes."""
     from pencil.figures.style import COLOURS, MUTED
 
-    if any(record["dataset"] != "cifar10" for record in records):
-        return
+    curve = paper_curves()[name]
+    axes.lines[0].set_label("ours")
+    axes.plot(curve.epochs, curve.correct, color=COLOURS[0], linewidth=1.2, linestyle=(0, (4, 2)), label="the authors'")
+    axes.legend(loc="lower right", bbox_to_anchor=(1, 0.05), fontsize=8)
     ends = {"at the start": 0, "at the end": records[0]["phases"][PHASE]}
-    for where, count in figure.marks.items():
+    for where, count in FIGURES[name].marks.items():
         axes.axhline(count, color=MUTED, linewidth=0.8, linestyle="--")
         axes.plot([ends[where]], [count], "o", color=COLOURS[0])
+        # Curves run close below the end's line.
+        below = {"at the start": 2, "at the end": -20}[where]
         axes.annotate(
-            f"paper: about {count:,} {where}", (0.5, count), xycoords=("axes fraction", "data"), va="bottom",
-            ha="center", fontsize=8, color=MUTED,
+            f"paper: about {count:,} {where}", (0.5, count), (0, below), xycoords=("axes fraction", "data"),
+            textcoords="offset points", va="bottom", ha="center", fontsize=8, color=MUTED,
         )  # fmt: skip
 
 
@@ -106,7 +138,7 @@ def write_figure(name: str, records: Sequence[Record], folder: Path) -> list[Pat
     if not chosen:
         return []
     folder.mkdir(parents=True, exist_ok=True)
-    drawn = draw(FIGURES[name], chosen)
+    drawn = draw(name, chosen)
     paths = [folder / f"{name}.{kind}" for kind in ("svg", "png")]
     for path in paths:
         write_atomic(path, render(drawn, path.suffix[1:]))

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from pencil.reproduce.figures import DESCRIBED, FIGURES, write_figure
+from pencil.reproduce.figures import FIGURES, described, write_figure
 from pencil.reproduce.page import Heading, Part, Picture, html, markdown
 from pencil.reproduce.record import Record
 from pencil.reproduce.study import Study
@@ -34,4 +34,4 @@ def study_page(study: Study, records: Sequence[Record]) -> list[Part]:
 
 
 def _figure(name: str, file: Path) -> list[Part]:
-    return [Heading(FIGURES[name].title), DESCRIBED[name], Picture(file, FIGURES[name].title)]
+    return [Heading(FIGURES[name].title), described(name), Picture(file, FIGURES[name].title)]

@@ -6,7 +6,7 @@ from typing import Any
 
 from pencil.reproduce.compare import compare
 from pencil.reproduce.estimate import read_benchmarks
-from pencil.reproduce.figures import DESCRIBED, FIGURES, correct_labels, records_of, write_figure
+from pencil.reproduce.figures import FIGURES, correct_labels, described, records_of, write_figure
 from pencil.reproduce.page import Grid, Heading, Part, Picture, markdown
 from pencil.reproduce.record import Record, read_records, version_of
 from pencil.reproduce.speed import speed
@@ -77,7 +77,7 @@ def _counts(study: Study, records: Sequence[Record]) -> tuple[str, ...]:
 def _figure(name: str, records: Sequence[Record], base: Path) -> list[Part]:
     figure = FIGURES[name]
     chosen = records_of(figure, records)
-    parts: list[Part] = [Heading(figure.title, 3), DESCRIBED[name]]
+    parts: list[Part] = [Heading(figure.title, 3), described(name)]
     if not chosen:
         return [*parts, "Ours: missing."]
     counts = [(record, correct_labels(record)) for record in chosen]
