@@ -11,6 +11,20 @@ from pencil.run.queue import Job, run_jobs
 from pencil.runtime import shared_gpu
 from pencil.runtime.shared_gpu import LIMIT
 
+MPS = """#!/bin/sh
+if [ "$1" = -d ]; then
+    echo start >> {told}
+    [ ! -e {on} ] && touch {on}
+    exit
+fi
+read command number
+case $command in
+    get_server_list) echo 4711 ;;
+    get_client_list) [ "$number" = 4711 ] && [ -e {clients} ] && cat {clients} ;;
+    *) echo $command >> {told}; rm {on} ;;
+esac
+"""
+
 
 @pytest.fixture
 def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -18,8 +32,7 @@ def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv(LIMIT, raising=False)
     control, told = tmp_path / "bin/nvidia-cuda-mps-control", tmp_path / "told"
     control.parent.mkdir()
-    start = f"echo start >> {told}; [ ! -e {tmp_path}/on ] && touch {tmp_path}/on"
-    control.write_text(f'#!/bin/sh\nif [ "$1" = -d ]; then {start}; else cat >> {told}; rm {tmp_path}/on; fi\n')
+    control.write_text(MPS.format(told=told, on=tmp_path / "on", clients=tmp_path / "clients"))
     control.chmod(0o755)
     monkeypatch.setenv("PATH", str(control.parent), prepend=os.pathsep)
     return told
@@ -30,6 +43,12 @@ def test_runs_at_once_get_half_of_the_processors_each_and_mps_is_ended(told: Pat
         assert told.read_text() == "start\n"
     assert shared == {"CUDA_MPS_ACTIVE_THREAD_PERCENTAGE": "50"}
     assert told.read_text() == "start\nquit\n"
+
+
+def test_mps_that_others_use_meanwhile_stays_on(told: Path) -> None:
+    with shared_gpu(4):
+        (told.parent / "clients").write_text("81\n82\n")
+    assert told.read_text() == "start\n" and (told.parent / "on").exists()
 
 
 def test_one_run_has_the_gpu_to_itself(told: Path) -> None:

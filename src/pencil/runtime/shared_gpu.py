@@ -16,7 +16,10 @@ Four runs of ResNet-34 did 49.6 k images per second so and 41.6 k without a limi
 
 @contextlib.contextmanager
 def shared_gpu(runs: int) -> Iterator[dict[str, str]]:
-    """Let runs share a GPU; yield what each must find in its environment. MPS is left on where it was on before."""
+    """Let runs share a GPU; yield what each must find in its environment.
+
+    MPS is left on where it was on before, or where others have come to use it.
+    """
     control = shutil.which("nvidia-cuda-mps-control")
     if runs < 2 or control is None:
         yield {}
@@ -25,5 +28,16 @@ def shared_gpu(runs: int) -> Iterator[dict[str, str]]:
     try:
         yield {LIMIT: os.environ.get(LIMIT, HALF)}
     finally:
-        if started:
-            subprocess.run([control], input=b"quit\n", capture_output=True, check=False)
+        if started and not _users(control):
+            _tell(control, "quit")
+
+
+def _users(control: str) -> list[str]:
+    """Return the processes that use MPS now. One whose MPS goes stands still, and new ones find no GPU."""
+    servers = _tell(control, "get_server_list").split()
+    return [user for server in servers for user in _tell(control, f"get_client_list {server}").split()]
+
+
+def _tell(control: str, command: str) -> str:
+    told = subprocess.run([control], input=f"{command}\n", capture_output=True, check=False, text=True)
+    return told.stdout
