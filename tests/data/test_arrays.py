@@ -88,6 +88,13 @@ def test_own_ids_must_differ_and_be_complete():
         from_arrays(np.zeros((3, 2)), [0, 1, 0], ids=["k", "l"])
 
 
+def test_ids_may_come_in_bytes():
+    data = from_arrays(np.zeros((2, 2)), [0, 1], ids=np.array([b"k", "ö".encode()]))
+    assert data.train.ids.tolist() == ["k", "ö"]
+    with pytest.raises(PencilError, match=r"the id np\.bytes_\(b'\\xff'\) is not UTF-8 text; give ids as texts\."):
+        from_arrays(np.zeros((2, 2)), [0, 1], ids=np.array([b"k", b"\xff"]))
+
+
 def test_labels_must_be_as_many_as_inputs():
     with pytest.raises(PencilError, match=r"2 labels for 3 examples"):
         from_arrays(np.zeros((3, 2)), [0, 1])

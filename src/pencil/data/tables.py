@@ -39,6 +39,7 @@ def column_names(path: Path) -> list[str]:
                 return list(file.schema_arrow.names)
         with path.open("rb") as file:
             header = file.readline(_LONGEST_HEADER)
+        _refuse_other_code(path, header)
         _refuse_columns(header.count(_mark(path).encode()) + 1)
         _refuse_other_mark(path, header)
         with pa.csv.open_csv(path, **_how(path)) as reader:
@@ -98,6 +99,17 @@ def _how(path: Path) -> dict[str, Any]:
         "parse_options": pa.csv.ParseOptions(delimiter=_mark(path), newlines_in_values=True),
         "read_options": pa.csv.ReadOptions(block_size=_BLOCK_BYTES),
     }
+
+
+def _refuse_other_code(path: Path, header: bytes) -> None:
+    """Refuse texts in another code, as UTF-16, whose every second byte is zero."""
+    try:
+        # A very long line is cut, perhaps within a letter.
+        zero = "\0" in header.decode(errors="strict" if len(header) < _LONGEST_HEADER else "replace")
+    except UnicodeDecodeError:
+        zero = True
+    if zero:
+        raise PencilError(f"{path} is not UTF-8 text; save the file as UTF-8.")
 
 
 def _refuse_other_mark(path: Path, header: bytes) -> None:
@@ -187,11 +199,18 @@ def numbers(table: Any, names: Sequence[str]) -> NDArray[np.float64]:
     parts = []
     for name in names:
         values = column(table, name)
-        if not (pa.types.is_integer(values.type) or pa.types.is_floating(values.type) or pa.types.is_null(values.type)):
+        if not (_counts(values.type) or pa.types.is_null(values.type)):
             raise PencilError(f'the column "{name}" is {values.type}, not numbers; give another.')
-        as_numbers = pc.cast(values, pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-        parts.append(np.asarray(as_numbers, dtype=np.float64))
+        parts.append(_as_floats(values))
     return np.stack(parts, axis=1)
+
+
+def _counts(kind: Any) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
+
+
+def _as_floats(values: Any) -> NDArray[np.float64]:
+    return np.asarray(pc.cast(values, pa.float64(), safe=False).to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
 def features(table: Any, names: Sequence[str]) -> tuple[NDArray[np.float32], DataFacts]:
@@ -216,9 +235,8 @@ def _feature(table: Any, name: str) -> tuple[NDArray[np.float64], list[str]]:
     values = column(table, name)
     if pa.types.is_boolean(values.type):
         values = pc.cast(values, pa.int8())
-    if pa.types.is_integer(values.type) or pa.types.is_floating(values.type):
-        as_numbers = pc.cast(values, pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-        return np.asarray(as_numbers, dtype=np.float64)[:, None], [name]
+    if _counts(values.type):
+        return _as_floats(values)[:, None], [name]
     if is_vector(values.type):
         return vectors(values, name)
     if pa.types.is_null(values.type):

@@ -1,5 +1,7 @@
 """Tables of features or of image paths."""
 
+from decimal import Decimal
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
@@ -103,6 +105,21 @@ def test_text_that_is_not_utf8(load_data, tmp_path):
     (tmp_path / "t.csv").write_bytes(b"a,label\n1,caf\xe9\n2,y\n")
     with pytest.raises(PencilError, match=r"UTF-8"):
         load_data(tmp_path / "t.csv")
+
+
+@pytest.mark.parametrize("code", ["utf-16", "utf-16-le", "latin-1"])
+def test_a_table_in_another_code_is_refused_as_such(load_data, tmp_path, code):
+    (tmp_path / "t.csv").write_text("größe,label\n1,a\n2,b\n", encoding=code)
+    with pytest.raises(PencilError, match=r"t\.csv is not UTF-8 text; save the file as UTF-8\."):
+        load_data(tmp_path / "t.csv")
+
+
+def test_decimals_are_numbers(load_data, tmp_path):
+    prices = [Decimal("1.25"), Decimal("2.00"), Decimal("3.50"), Decimal("-4.10")]
+    table = pa.table({"price": prices, "size": [1, 2, 3, 4], "label": list("abab")})
+    pa.parquet.write_table(table, tmp_path / "t.parquet")
+    rows = load_data(tmp_path / "t.parquet", held_out=0.0).train.inputs.array
+    np.testing.assert_allclose(rows[:, 0], [1.25, 2, 3.5, -4.1])
 
 
 def test_a_damaged_parquet_file(load_data, tmp_path):
