@@ -3,13 +3,14 @@
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pencil.run import queue
 from pencil.run.queue import Job, run_jobs
 from pencil.runtime import shared_gpu
-from pencil.runtime.shared_gpu import LIMIT
+from pencil.runtime.shared_gpu import LIMIT, VISIBLE
 
 MPS = """#!/bin/sh
 if [ "$1" = -d ]; then
@@ -36,6 +37,13 @@ def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     control.chmod(0o755)
     monkeypatch.setenv("PATH", str(control.parent), prepend=os.pathsep)
     return told
+
+
+def script(path: Path, python: str) -> Path:
+    """Write a program that does this whatever its arguments are."""
+    path.write_text(f'#!/bin/sh\nexec "{sys.executable}" -c "{python}"\n')
+    path.chmod(0o755)
+    return path
 
 
 def test_runs_at_once_get_half_of_the_processors_each_and_mps_is_ended(told: Path) -> None:
@@ -76,13 +84,29 @@ def test_each_run_of_a_queue_finds_its_limit(
     names: str, limit: str, told: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reads = f"import os; print(os.environ.get('{LIMIT}', 'none'))"
-    python = tmp_path / "python"
-    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" -c "{reads}"\n')
-    python.chmod(0o755)
-    monkeypatch.setattr(queue.sys, "executable", str(python))
+    monkeypatch.setattr(queue.sys, "executable", str(script(tmp_path / "python", reads)))
     jobs = [Job(name, tmp_path / "runs" / name, {}) for name in names]
     assert [outcome.state for outcome in run_jobs(jobs, parallel=2, tell=lambda _: None)] == ["finished"] * len(names)
     assert [job.log.read_text().strip() for job in jobs] == [limit] * len(names)
+
+
+def test_runs_are_spread_over_gpus_and_limited_where_several_share_one(
+    told: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reads = f"import os, time; time.sleep(1); print(*map(os.environ.get, ('{VISIBLE}', '{LIMIT}')))"
+    monkeypatch.setattr(queue.sys, "executable", str(script(tmp_path / "python", reads)))
+    monkeypatch.setenv(VISIBLE, "4,GPU-7f")
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 2)
+
+    def seen(documents: list[dict[str, Any]], name: str) -> list[str]:
+        jobs = [Job(f"{name}{n}", tmp_path / f"{name}{n}", document) for n, document in enumerate(documents)]
+        run_jobs(jobs, parallel=len(jobs), tell=lambda _: None)
+        return [job.log.read_text().strip() for job in jobs]
+
+    assert sorted(seen([{}, {"hardware": {"device": "auto"}}], "a")) == ["4 None", "GPU-7f None"]
+    assert not told.exists()
+    assert sorted(seen([{}] * 3, "b")) == ["4 50", "4 50", "GPU-7f 50"]
+    assert seen([{"hardware": {"device": "cuda:1"}}] * 2, "c") == ["4,GPU-7f None"] * 2, "as it says"
 
 
 def test_a_run_that_is_left_alone_by_finished_ones_is_not_limited(

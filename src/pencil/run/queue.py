@@ -15,7 +15,7 @@ from pencil.config import write_toml
 from pencil.errors import PencilError
 from pencil.results.atomic import write_atomic
 from pencil.results.folder import RunFolder
-from pencil.runtime import shared_gpu
+from pencil.runtime import VISIBLE, shared_gpu, visible_gpus
 
 
 @dataclass(frozen=True)
@@ -58,15 +58,20 @@ def run_jobs(jobs: Sequence[Job], *, parallel: int, tell: Callable[[str], None])
     children: set[subprocess.Popen[bytes]] = set()
     at_once = min(parallel, sum(not _is_finished(job) for job in jobs))
 
-    def work(shared: Mapping[str, str]) -> None:
+    gpus = visible_gpus()
+
+    def work(place: int, shared: Mapping[str, str]) -> None:
+        gpu = gpus[place % len(gpus)] if len(gpus) > 1 else None
         with contextlib.suppress(Empty):
             while True:
                 job = waiting.get_nowait()
-                outcomes[job.name] = outcome = _run(job, shared, children, tell)
+                environment = {**_environment(), **shared, **_placed(job, gpu)}
+                outcomes[job.name] = outcome = _run(job, environment, children, tell)
                 tell(f"{job.name}: {outcome.state}{': ' + outcome.reason if outcome.reason else ''}")
 
-    with shared_gpu(at_once) as shared:
-        threads = [threading.Thread(target=work, args=[shared], daemon=True) for _ in range(max(at_once, 1))]
+    with shared_gpu(-(-at_once // max(len(gpus), 1))) as shared:
+        places = range(max(at_once, 1))
+        threads = [threading.Thread(target=work, args=[place, shared], daemon=True) for place in places]
         for thread in threads:
             thread.start()
         try:
@@ -82,7 +87,7 @@ def run_jobs(jobs: Sequence[Job], *, parallel: int, tell: Callable[[str], None])
 
 
 def _run(
-    job: Job, shared: Mapping[str, str], children: set[subprocess.Popen[bytes]], tell: Callable[[str], None]
+    job: Job, environment: Mapping[str, str], children: set[subprocess.Popen[bytes]], tell: Callable[[str], None]
 ) -> Outcome:
     try:
         state = state_of(job.folder)
@@ -92,7 +97,6 @@ def _run(
         command = [sys.executable, "-m", "pencil", "train", "--out", str(job.folder)]
         # The settings are given again to a run that goes on: they name code it may use, and must not have changed.
         command += ["--config", str(_write_settings(job)), *(["--resume"] if state else [])]
-        environment = {**_environment(), **shared}
         with job.log.open("ab") as log:
             child = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=environment)
             children.add(child)
@@ -128,6 +132,12 @@ def _environment() -> dict[str, str]:
     here = str(Path(__file__).resolve().parents[2])
     paths = [here, *filter(None, [os.environ.get("PYTHONPATH")])]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "PYTHONUNBUFFERED": "1"}
+
+
+def _placed(job: Job, gpu: str | None) -> dict[str, str]:
+    """Let a run that does not say where see one GPU alone."""
+    says = job.document.get("hardware", {}).get("device", "auto") != "auto"
+    return {} if gpu is None or says else {VISIBLE: gpu}
 
 
 def _stop(children: set[subprocess.Popen[bytes]], waiting: "SimpleQueue[Job]") -> None:

@@ -11,11 +11,12 @@ from pencil.runtime.machine import (
     use_threads,
 )
 from pencil.runtime.processes import ALONE, Processes, is_leader, join_processes
-from pencil.runtime.shared_gpu import shared_gpu
+from pencil.runtime.shared_gpu import VISIBLE, shared_gpu, visible_gpus
 
 __all__ = [
     "ALONE",
     "PRECISIONS",
+    "VISIBLE",
     "Precision",
     "Processes",
     "choose_device",
@@ -27,4 +28,5 @@ __all__ = [
     "seed_for",
     "shared_gpu",
     "use_threads",
+    "visible_gpus",
 ]

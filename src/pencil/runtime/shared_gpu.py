@@ -1,4 +1,4 @@
-"""Several runs on one GPU at once, by NVIDIA's multi-process service (MPS) where it is installed."""
+"""Several runs at once: on a GPU each, or beside each other by NVIDIA's multi-process service (MPS) if installed."""
 
 import contextlib
 import os
@@ -6,12 +6,22 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 
+import torch
+
+VISIBLE = "CUDA_VISIBLE_DEVICES"
+"""Which GPUs a process sees: what CUDA itself looks for in the environment."""
 LIMIT = "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"
 """How much of the GPU's processors a run may use at a time: what MPS itself looks for in the environment."""
 HALF = "50"
 """More than a fair share, so that one run uses what others leave, and less than all, so that runs lie side by side.
 
 Four runs of ResNet-34 did 49.6 k images per second so and 41.6 k without a limit (docs/decisions/0011)."""
+
+
+def visible_gpus() -> list[str]:
+    """Return what the GPUs that this process sees are called in `VISIBLE`."""
+    named = os.environ.get(VISIBLE, "").split(",") if os.environ.get(VISIBLE) else []
+    return [named[place] if named else str(place) for place in range(torch.cuda.device_count())]
 
 
 @contextlib.contextmanager
