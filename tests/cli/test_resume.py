@@ -6,7 +6,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+from pencil.config import read_toml
+from pencil.results.folder import RunFolder
 
 from ..warm import WarmProcess
 from .conftest import QUICK, Command, listing, write_rows
@@ -100,3 +104,18 @@ def _wait_for_epoch(run: str, epoch: int, child: WarmProcess) -> None:
         assert child.poll() is None, child.communicate()
         assert time.monotonic() < end
         time.sleep(0.01)
+
+
+def test_files_that_settings_name_are_found_from_any_folder(
+    pencil: Command, rows: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    np.savetxt("t.csv", 0.7 * np.eye(3) + 0.1, delimiter=",")
+    told = ("--noise", "matrix:t.csv", "--method", "forward", "--set", "transition=t.csv")
+    assert pencil("train", "rows.npz", "--out", "run", "--epochs", "1", "--backbone", "mlp", *told).code == 0
+    RunFolder(Path("run")).set_state("stopped")
+    Path("elsewhere").mkdir()
+    monkeypatch.chdir("elsewhere")
+    for arguments in (("--resume", "--out", "../run"), ("--from", "../run", "--out", "new")):
+        ended = pencil("train", *arguments)
+        assert ended.code == 0, ended.err
+    assert read_toml(Path("new/config.toml"))["data"]["noise"] == f"matrix:{rows.parent / 't.csv'}"

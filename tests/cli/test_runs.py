@@ -1,9 +1,11 @@
 """Runs get a folder of their own, pictures, and a place in the list of runs."""
 
+import io
 import json
 import os
 import re
 import signal
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
+
+from pencil.cli import main
 
 from .conftest import QUICK, Command, write_rows
 
@@ -109,3 +113,16 @@ def test_a_name_in_brackets_is_shown_whole(pencil: Command, place: Path) -> None
         (place / "runs" / name / "status.json").write_text("{}")
     shown = pencil("runs").out
     assert "runs/tried [new]  damaged" in shown and "runs/[red]" in shown
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_files_and_pipes_get_any_name_whatever_the_language_of_the_system(
+    place: Path, monkeypatch: pytest.MonkeyPatch, encoding: str
+) -> None:
+    Path("größe → ü").mkdir()
+    stream = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+    monkeypatch.setattr(sys, "stdout", stream)
+    with pytest.raises(SystemExit) as ended:
+        main(["runs", "größe → ü"])
+    assert ended.value.code == 0
+    assert stream.buffer.getvalue().decode().startswith("größe → ü holds no runs")  # type: ignore[attr-defined]

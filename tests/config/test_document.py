@@ -3,6 +3,7 @@
 import math
 import tomllib
 from dataclasses import dataclass
+from datetime import date, datetime, time
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,8 @@ def test_any_document_reads_back_from_its_toml_text(document: dict[str, Any]) ->
 def test_toml_text_of_values_that_are_not_json() -> None:
     back = tomllib.loads(write_toml({"a": math.inf, "b": -math.inf, "c": math.nan, "d": Schedule.parse("1 -> 0")}))
     assert (back["a"], back["b"], math.isnan(back["c"]), back["d"]) == (math.inf, -math.inf, True, "1 -> 0")
+    dates = {"a": date(2024, 1, 2), "b": time(3, 4), "c": [datetime(2024, 1, 2, 3, 4, 5)]}
+    assert tomllib.loads(write_toml(dates)) == dates
 
 
 def test_nothing_is_written_for_none() -> None:
@@ -83,6 +86,10 @@ def test_what_is_no_assignment_is_refused(assignment: str) -> None:
         override(assignment)
 
 
+def test_a_number_with_endless_digits_is_a_text() -> None:
+    assert override(f"seed={'9' * 5000}") == {"seed": "9" * 5000}
+
+
 @pytest.mark.parametrize(
     ("document", "message"),
     [
@@ -96,6 +103,7 @@ def test_what_is_no_assignment_is_refused(assignment: str) -> None:
         ({"optimizer": {"nesterov": 1}}, "optimizer.nesterov .* type bool"),
         ({"optimizer": {"momentum": "high"}}, "optimizer.momentum .* type float"),
         ({"data": {"noise_seed": 0.5}}, "data.noise_seed .* type int"),
+        ({"optimizer": {"weight_decay": 10**400}}, "optimizer.weight_decay is inf; give a number"),
         ({"optimizer": 3}, r"optimizer is a group of settings; give optimizer\.NAME=value"),
         ({"phases": {"a": 3}}, r"phases\.a is a group of settings"),
         ({"options": 3}, r"options is a group of settings"),
@@ -138,6 +146,9 @@ def test_a_file_is_read_or_named(tmp_path: Path) -> None:
     with pytest.raises(PencilError, match=r"my\.toml does not exist"):
         read_toml(path)
     path.write_text("seed = ", encoding="utf-8")
+    with pytest.raises(PencilError, match=r"my\.toml is not a readable TOML file"):
+        read_toml(path)
+    path.write_text(f"seed = {'9' * 5000}", encoding="utf-8")
     with pytest.raises(PencilError, match=r"my\.toml is not a readable TOML file"):
         read_toml(path)
     path.write_bytes(b"a = '\xff'")

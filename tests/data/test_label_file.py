@@ -170,3 +170,12 @@ def test_a_class_may_be_called_id(examples, tmp_path):
     for text in ("id\nen\nid\n-1\n", "a,id\nb,en\nc,id\nd,\n"):
         (tmp_path / "l.csv").write_text(text)
         assert relabel(examples, str(tmp_path / "l.csv"), ("en", "id")).given.tolist() == WANTED.tolist()
+
+
+def test_a_table_of_final_labels_asks_which_column_is_meant(examples, tmp_path):
+    lines = ["index,id,final,final_name", "0,d,,", "1,c,1,dog", "2,b,0,cat", "3,a,1,dog"]
+    (tmp_path / "l.csv").write_text("\n".join(lines))
+    with pytest.raises(PencilError, match=r"it holds several; name one as FILE:key. Known: final, final_name, index"):
+        given(examples, tmp_path / "l.csv")
+    for column in ("final", "final_name"):
+        np.testing.assert_array_equal(given(examples, f"{tmp_path}/l.csv:{column}"), WANTED)

@@ -14,7 +14,7 @@ def home(tmp_path: Path) -> Path:
     home = tmp_path / "home"
     for folder in ("photos", "digits", "hf", "saved"):
         (home / folder).mkdir(parents=True)
-    for file in ("mine.py", "labels.npz"):
+    for file in ("mine.py", "labels.npz", "t.csv"):
         (home / file).write_text("")
     return home
 
@@ -25,11 +25,17 @@ def test_paths_lead_to_where_the_run_was_started(home: Path) -> None:
     assert (found.source, found.root) == (str(home / "photos"), str(home / "saved"))
     assert found.labels == str(home / "labels.npz:noisy")
     assert from_home(DataSettings(source="hf:saved"), [home]).source == f"hf:{home / 'saved'}"
+    assert from_home(DataSettings(noise="matrix:t.csv"), [home]).noise == f"matrix:{home / 't.csv'}"
 
 
 @pytest.mark.parametrize("source", ["digits", "mine.py:rows", "hf:other", "<tuple>", "missing", "/photos", ""])
 def test_what_is_no_path_there_stays(home: Path, source: str) -> None:
     assert from_home(DataSettings(source=source), [home]).source == source
+
+
+@pytest.mark.parametrize("noise", ["symmetric:0.4", "mine.py:model:t.csv", "matrix:", "matrix:missing.csv", ""])
+def test_noise_of_no_file_there_stays(home: Path, noise: str) -> None:
+    assert from_home(DataSettings(noise=noise), [home]).noise == noise
 
 
 def test_paths_stay_as_they_are_where_the_run_was_started(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,7 +39,9 @@ def test_a_full_disk_keeps_the_old_file(
         raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(os, call, fail)
-    with pytest.raises(PencilError, match=r"the disk is full.*a.txt.*free space and go on with --resume"):
+    with pytest.raises(
+        PencilError, match=r"the disk is full.*a.txt.*free space and run the command again, a training with --resume"
+    ):
         write_atomic(path, b"new")
     assert path.read_bytes() == b"old"
     assert names(tmp_path) == ["a.txt"]
@@ -86,6 +88,19 @@ def test_a_disk_that_is_really_full(tmp_path: Path) -> None:
 def test_other_refusals_of_the_system_are_one_line(tmp_path: Path) -> None:
     with pytest.raises(PencilError, match=r"a.txt could not be written: No such file or directory"):
         write_atomic(tmp_path / "missing" / "a.txt", b"new")
+
+
+def test_where_nothing_may_be_written_the_file_is_named_that_was_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(path: Path, *_: object, **__: object) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
+
+    # A read-only disk refuses to remove a file too, even one that is not there.
+    for call in ("touch", "unlink"):
+        monkeypatch.setattr(Path, call, fail)
+    with pytest.raises(PencilError, match=r"/a.txt could not be written: Read-only file system"):
+        write_atomic(tmp_path / "a.txt", b"new")
 
 
 def test_errors_that_are_not_the_systems_pass_through_and_leave_nothing(tmp_path: Path) -> None:

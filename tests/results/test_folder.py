@@ -97,6 +97,21 @@ def test_create_refuses_what_is_taken(tmp_path: Path) -> None:
     assert file.read_text() == "mine"
 
 
+def test_a_name_that_no_file_of_the_run_could_hold_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    odd = tmp_path / "odd\udcff"
+    try:
+        odd.mkdir()
+    except (OSError, UnicodeEncodeError):
+        pytest.skip("this file system takes no such name")
+    for refused in (RunFolder.check_free, RunFolder.create, RunFolder.open):
+        with pytest.raises(PencilError, match=r"odd\\udcff/run' is not UTF-8; rename it, or give another folder"):
+            refused(odd / "run")
+    monkeypatch.chdir(odd)
+    with pytest.raises(PencilError, match="is not UTF-8"):
+        RunFolder.create("run")
+    assert RunFolder.create(tmp_path / "run").homes() == []
+
+
 def test_create_accepts_an_empty_folder_and_the_remains_of_an_interrupted_create(tmp_path: Path) -> None:
     (tmp_path / ".status.json.1.tmp").write_bytes(b"{")
     (tmp_path / "lock").write_bytes(b"")

@@ -8,6 +8,7 @@ import pytest
 
 import pencil
 from pencil.cli.asked import budget_seconds
+from pencil.config import merge
 from pencil.engine import loop
 from pencil.errors import PencilError
 from pencil.run import budget, estimate
@@ -86,3 +87,13 @@ def test_slow_steps_are_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_budget_is_a_number_of_seconds(budget: object) -> None:
     with pytest.raises(PencilError, match="give a number of seconds, more than 0"):
         pencil.fit(X, Y, settings=QUICK, budget=budget)  # type: ignore[arg-type]
+
+
+def test_a_phase_that_is_left_out_gets_none_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(budget, "estimate_seconds", lambda plan, machine: 0.5 * plan.epochs)
+    lengths = {"backbone": 0, "labels": 6, "tuning": 3}
+    phases = {name: {"epochs": epochs, "patience": 0} for name, epochs in lengths.items()}
+    planned = plan((X, Y), merge(QUICK, {"phases": phases}))
+    machine = choose_machine(planned.settings.hardware)
+    assert budget.lengths_for(planned, machine, 3) == [0, 4, 2]
+    assert budget.lengths_for(planned, machine, 1) == [0, 1, 1]

@@ -146,6 +146,18 @@ def test_runs_take_the_shared_settings_and_lay_their_own_over_them(tmp_path: Pat
     assert first.folder == tmp_path / "rates" / "a"
 
 
+@pytest.mark.usefixtures("warm_runs")
+def test_a_date_among_the_settings_stops_no_other_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "sweep.toml"
+    (tmp_path / "t.csv").write_text("a,kind\n1,x\n2,y\n")
+    source = f"[settings]\ndata.source = '{tmp_path / 't.csv'}'\nbackbone = 'mlp'\n"
+    file.write_text(source + "[runs.date]\ndata.options.label = 2024-01-01\n[runs.other]\nseed = -1\n")
+    assert run(["sweep", str(file), "--json"]) == 1
+    reasons = {row["run"]: row["reason"] for row in json.loads(capsys.readouterr().out)}
+    assert "option label is datetime.date(2024, 1, 1); give a text" in reasons["date"]
+    assert "seed is -1" in reasons["other"]
+
+
 def test_no_runs_at_a_time_is_refused(tmp_path: Path) -> None:
     with pytest.raises(PencilError, match="--parallel is 0"):
         run_jobs([Job("a", tmp_path / "a", {})], parallel=0, tell=print)

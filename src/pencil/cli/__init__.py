@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable, Sequence
+from io import TextIOWrapper
 
 import typer
 
@@ -81,7 +82,16 @@ def _options(
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and end the process with its exit code."""
+    _write_any_sign()
     sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+
+
+def _write_any_sign() -> None:
+    """Let no name of a class or a file end a command: files and pipes get UTF-8, a terminal what it can show."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            encoding = stream.encoding if stream.isatty() else "utf-8"
+            stream.reconfigure(encoding=encoding, errors="backslashreplace")
 
 
 def run(arguments: Sequence[str]) -> int:

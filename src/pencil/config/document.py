@@ -8,6 +8,7 @@ import tomllib
 import types
 import typing
 from collections.abc import Iterator, Mapping
+from datetime import date, time
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +50,7 @@ def override(assignment: str) -> Document:
 def _toml_value(text: str) -> Any:
     try:
         return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+    except ValueError:  # No TOML, or a number with more digits than Python reads.
         return text
 
 
@@ -114,7 +115,10 @@ def _convert(hint: Any, value: Any, where: str) -> Any:
 def _scalar(hint: Any, value: Any, where: str) -> Any:
     allowed = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
     if float in allowed and type(value) is int:
-        return float(value)
+        try:
+            return float(value)
+        except OverflowError:
+            return math.inf
     if not isinstance(value, allowed) or (isinstance(value, bool) and bool not in allowed):
         wanted = " or ".join(getattr(kind, "__name__", str(kind)) for kind in allowed)
         raise PencilError(f'{where} is "{value}"; give a value of type {wanted}.')
@@ -143,7 +147,7 @@ def read_toml(path: Path) -> Document:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise PencilError(f"the settings file {path} does not exist.") from None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise PencilError(f"{path} is not a readable TOML file: {error}") from None
 
 
@@ -168,11 +172,13 @@ def _key(key: str) -> str:
 
 
 def _value(value: Any) -> str:
-    # TOML's basic strings, numbers, booleans and arrays are JSON's, but for DEL and what is not finite.
+    # TOML's basic strings, numbers, booleans and arrays are JSON's, but for DEL, dates and what is not finite.
     if isinstance(value, Schedule):
         value = str(value)
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(_value(item) for item in value)}]"
     if isinstance(value, float) and not math.isfinite(value):
         return repr(float(value))
+    if isinstance(value, (date, time)):
+        return value.isoformat()
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

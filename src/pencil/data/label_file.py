@@ -3,7 +3,7 @@
     .npz:key, .npy       one label for each training example, in order (CIFAR-10N's arrays, say)
     .pt:key              the same, in a dictionary that torch.save wrote (`CIFAR-10_human.pt:worse_label`)
     .txt, .csv           a line for each example: its label, or `id,label`; a first line that has `label`, or begins
-                         with `id`, is a header
+                         with `id`, is a header; one of three or more columns also where `id` is not the first
     .csv, .parquet:key   a table with a column `id` and the labels in the column `key` (else `label`)
 
 Texts are class names; numbers are the classes of that name where all classes are numbers, else they count them from 0;
@@ -119,7 +119,7 @@ def _read_lines(path: Path, key: str) -> tuple[Any, list[str] | None]:
         raise PencilError("it is empty; write one label a line.")
     header = rows[0]
     # A first line that lacks the name asked for must not pass for an example: another column would be read.
-    if key or "label" in header or (header[0] == "id" and len(header) > 1):
+    if key or "label" in header or (header[0] == "id" and len(header) > 1) or ("id" in header and len(header) > 2):
         column = header.index(_choose(key, [name for name in header if name != "id"]))
         named = header.index("id") if "id" in header else 1 - column if len(header) == 2 else None
         rows = rows[1:]

@@ -43,14 +43,16 @@ def from_home(own: DataSettings, homes: Sequence[Path]) -> DataSettings:
     `homes` are folders that the run may have been started in: relative paths are looked for there, then here.
     """
     if own.source.startswith(HUGGING_FACE):
-        source = HUGGING_FACE + _reached(own.source.removeprefix(HUGGING_FACE), homes)
+        source = HUGGING_FACE + reached(own.source.removeprefix(HUGGING_FACE), homes)
     else:
         # Code is taken from where the user who names it again says, never from where a run folder says.
-        source = own.source if _is_named(own.source) else _reached(own.source, homes)
-    return replace(own, source=source, root=_reached(own.root, homes), labels=_reached(own.labels, homes))
+        source = own.source if _is_named(own.source) else reached(own.source, homes)
+    model, colon, argument = own.noise.partition(":")
+    noise = f"{model}:{reached(argument, homes)}" if colon and model == "matrix" else own.noise
+    return replace(own, source=source, root=reached(own.root, homes), labels=reached(own.labels, homes), noise=noise)
 
 
-def _reached(path: str, homes: Sequence[Path]) -> str:
+def reached(path: str, homes: Sequence[Path]) -> str:
     """Return a path, FILE or FILE:key, from the first home where there is such a file."""
     for home in homes if path else ():
         if any(file and os.path.exists(home / file) for file in (path, path.rpartition(":")[0])):

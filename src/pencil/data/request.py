@@ -58,8 +58,10 @@ class Request:
         return value
 
     def text(self, name: str, default: str = "") -> str:
-        """Return an option that is one word."""
+        """Return an option that is one word; columns may be called 0, 1, 2."""
         value = self.options.get(name, default)
+        if type(value) is int:
+            return str(value)
         if not isinstance(value, str):
             raise PencilError(f"option {name} is {value!r}; give a text.")
         return value
@@ -67,11 +69,13 @@ class Request:
     def texts(self, name: str) -> tuple[str, ...]:
         """Return an option that is a list of words, also as one text with commas."""
         value = self.options.get(name, ())
-        if isinstance(value, str):
-            return tuple(part.strip() for part in value.split(",") if part.strip())
-        if not isinstance(value, (list, tuple)) or not all(isinstance(part, str) for part in value):
+        if isinstance(value, str) or type(value) is int:
+            return tuple(part.strip() for part in str(value).split(",") if part.strip())
+        if not isinstance(value, (list, tuple)) or not all(
+            isinstance(part, str) or type(part) is int for part in value
+        ):
             raise PencilError(f"option {name} is {value!r}; give a list of texts.")
-        return tuple(value)
+        return tuple(map(str, value))
 
     def existing(self, source: str) -> Path:
         """Return the location, which must be given and exist."""

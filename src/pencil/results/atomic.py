@@ -4,6 +4,7 @@ import errno
 import os
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from pencil.errors import TOO_LARGE, PencilError
@@ -27,7 +28,8 @@ def write_atomic(path: Path, content: bytes | Writer) -> None:
             raise cannot_write(path, error) from error
         raise
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):  # Where nothing may be written, nothing may be removed either.
+            temporary.unlink(missing_ok=True)
 
 
 def sweep(folder: Path) -> None:
@@ -55,10 +57,10 @@ def sync_folder(folder: Path) -> None:
 
 def cannot_write(path: Path, error: Exception) -> PencilError:
     """Return the line for a person when the operating system refused a write."""
+    again = "and run the command again, a training with --resume"
     if _number(error) in _FULL:
-        return PencilError(f"the disk is full, {path} could not be written: free space and go on with --resume.")
+        return PencilError(f"the disk is full, {path} could not be written: free space {again}.")
     if _number(error) == errno.EFBIG:
-        again = "and run the command again, a training with --resume"
         return PencilError(f"{path} could not be written: {TOO_LARGE} {again}.")
     number = _number(error)
     return PencilError(f"{path} could not be written: {os.strerror(number) if number else error}.")

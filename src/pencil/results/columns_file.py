@@ -3,6 +3,7 @@
 import csv
 import io
 from collections.abc import Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +30,10 @@ def csv_text(columns: Mapping[str, Any]) -> str:
 
 def write_csv(columns: Mapping[str, list[Any]], stream: Any) -> None:
     """Write a header and a line for each row."""
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(zip(*columns.values(), strict=True))
+    writer, quoting = (csv.writer(stream, lineterminator="\n", quoting=q) for q in (csv.QUOTE_MINIMAL, csv.QUOTE_ALL))
+    for row in chain([tuple(columns)], zip(*columns.values(), strict=True)):
+        # Before Python 3.13 a carriage return is not quoted by itself, and readers take it for the end of a line.
+        (quoting if any(isinstance(cell, str) and "\r" in cell for cell in row) else writer).writerow(row)
 
 
 def _plain(values: Any) -> list[Any]:

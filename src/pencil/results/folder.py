@@ -69,6 +69,7 @@ class RunFolder:
     def open(cls, path: str | Path) -> RunFolder:
         """Open an existing run folder of a format this version can read."""
         folder = cls(Path(path))
+        _refuse_odd_name(folder.path)
         if not folder.path.exists():
             raise PencilError(f"{path} does not exist; give the folder of a run.")
         if not folder.status_file.is_file():
@@ -199,13 +200,29 @@ class RunFolder:
 
 def _started_in(path: Path) -> tuple[str, ...]:
     here = Path.cwd()
+    if not _is_text(here):  # JSON cannot hold it.
+        return ()
     try:
         return os.path.relpath(here, path.resolve()), str(here)
     except ValueError:  # On Windows no path leads from one drive to another.
         return (str(here),)
 
 
+def _is_text(path: Path) -> bool:
+    try:
+        return bool(str(path).encode())
+    except UnicodeEncodeError:
+        return False
+
+
+def _refuse_odd_name(path: Path) -> None:
+    """Refuse a place whose name, or that of a folder above it, neither JSON nor Parquet's writer can take."""
+    if not _is_text(path.absolute()):
+        raise PencilError(f"the name of {str(path.absolute())!r} is not UTF-8; rename it, or give another folder.")
+
+
 def _refuse_occupied(path: Path) -> None:
+    _refuse_odd_name(path)
     if path.exists() and not path.is_dir():
         raise PencilError(f"{path} is a file; choose another --out.")
     if (path / "status.json").exists():

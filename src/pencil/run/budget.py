@@ -21,13 +21,15 @@ def lengths_for(plan: Plan, machine: Machine, seconds: float) -> list[int]:
     if machine.processes.count > 1:
         raise PencilError("--budget is for one process; give several the lengths of their phases with --epochs.")
     usual = [phase.usual for phase in plan.phases]
+    trained = [phase.epochs > 0 for phase in plan.phases]
     total = int(seconds / (estimate_seconds(plan, machine) / max(plan.epochs, 1)))
-    if total < len(usual):
+    if total < sum(trained):
         raise PencilError(
-            f"{seconds:g} seconds are enough for {total} epochs on this machine, and the {len(usual)} phases need at"
+            f"{seconds:g} seconds are enough for {total} epochs on this machine, and the {sum(trained)} phases need at"
             " least one each; give a longer --budget, a smaller --backbone or fewer examples."
         )
-    return [max(1, length) for length in shared(min(total, MOST * sum(usual)), usual)]
+    lengths = shared(min(total, MOST * sum(usual)), usual)
+    return [max(1, length) if wanted else 0 for length, wanted in zip(lengths, trained, strict=True)]
 
 
 def shared(total: int, lengths: Sequence[int]) -> list[int]:

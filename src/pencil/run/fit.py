@@ -10,7 +10,6 @@ from typing import Any
 
 from pencil.backbones import name_of
 from pencil.config import from_document, merge, read_toml, to_document, write_toml
-from pencil.data.located import from_home
 from pencil.engine import Stopped
 from pencil.errors import PencilError
 from pencil.results.atomic import write_atomic
@@ -20,6 +19,7 @@ from pencil.results.history import History
 from pencil.results.log_file import LogFile
 from pencil.run.budget import lengths_for
 from pencil.run.build import Machine, build_engine, choose_machine
+from pencil.run.home import at_home
 from pencil.run.inherit import open_parent, plan_from
 from pencil.run.outcome import write_description, write_outcome
 from pencil.run.plan import Plan, phase_lengths, plan
@@ -151,10 +151,9 @@ def _resume(
     refuse_other_settings(saved, asked, folder)
     hardware = merge(saved.get("hardware", {}), asked.get("hardware", {}))
     given = None if source is None or isinstance(source, (str, Path)) else source
-    own = from_home(from_document(saved).data, folder.homes())
     settings = merge(
-        saved,
-        {"hardware": hardware, "data": {"source": own.source, "root": own.root, "labels": own.labels}},
+        to_document(at_home(from_document(saved), folder.homes())),
+        {"hardware": hardware},
         {} if own_network is None else {"backbone": own_network},
     )
     prepared = plan(given, settings, download=download, cache_dir=cache_dir, complete=True)

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from pencil.config import from_document, merge, read_toml, to_document
-from pencil.data.located import from_home
 from pencil.errors import NoSuchSource, PencilError
 from pencil.results.read import Run, read_run
+from pencil.run.home import at_home
 from pencil.run.plan import Plan, one_spelling, plan
 from pencil.run.refuse import refuse_unnamed_code
 
@@ -55,7 +55,7 @@ def plan_from(
 def _saved(parent: Run, asked: Document) -> Document:
     """Return the parent's settings, less those that do not go with what the user asked for."""
     settings = from_document(read_toml(parent.folder.config))
-    saved: Document = to_document(replace(settings, data=from_home(settings.data, parent.folder.homes())))
+    saved: Document = to_document(at_home(settings, parent.folder.homes()))
     if any(asked.get(key) not in (None, "", saved.get(key)) for key in ("method", "recipe")):
         # Another method or recipe has phases, options and rates of its own.
         saved = {k: v for k, v in saved.items() if k not in ("options", "phases", "optimizer", "teaching", "recipe")}

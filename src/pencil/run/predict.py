@@ -24,6 +24,7 @@ from pencil.errors import PencilError, did_you_mean
 from pencil.results.arrays import read_arrays
 from pencil.results.documents import damaged, read_classes, read_object
 from pencil.results.folder import RunFolder
+from pencil.run.home import at_home
 from pencil.run.preparation import read_preparation
 from pencil.run.sittings import changed
 from pencil.run.unseen import notes_on_texts
@@ -60,6 +61,7 @@ class Predictions:
 
 def load_network(folder: RunFolder, settings: Settings, *, backbone: str | backbones.Own = "") -> nn.Module:
     """Make a run's network and give it the run's weights; code that a run names must be named again by the user."""
+    settings = at_home(settings, folder.homes())
     name = settings.backbone
     if ".py:" in name and backbone != name:
         raise PencilError(

@@ -40,6 +40,13 @@ def test_parquet_with_named_columns(load_data, tmp_path):
     assert data.class_names == ("3", "7") and data.train.clean.tolist() == [0, 1, 1, 1]
 
 
+def test_columns_may_be_called_by_numbers(load_data, tmp_path):
+    path = csv(tmp_path, "0,1,2\n1,5,a\n2,6,b\n3,7,a\n")
+    assert load_data(path, options={"label": 2, "features": [1]}, held_out=0.0).facts["features"] == ["1"]
+    data = load_data(path, options={"label": 2, "features": 0}, held_out=0.0)
+    assert data.facts["features"] == ["0"] and data.class_names == ("a", "b")
+
+
 def test_images_by_path_and_sets_by_column(fakes, load_data, tmp_path):
     for place, image in enumerate(fakes.pixels(5, 16)):
         fakes.save_image(tmp_path / "in" / f"{place}.png", image)
