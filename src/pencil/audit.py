@@ -4,6 +4,7 @@ Shapes: N examples.
 """
 
 import shlex
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,8 +67,8 @@ def audit_run(run: str | Path, source: Any, *, thresholds: Thresholds | None = N
 
 def _unknown(predictions: Predictions) -> dict[str, int]:
     pairs = zip(predictions.given, predictions.given_names, strict=True)
-    strays = [name for label, name in pairs if label < 0 and name]
-    return {name: strays.count(name) for name in sorted(set(strays))}
+    strays = Counter(name for label, name in pairs if label < 0 and name)
+    return {name: strays[name] for name in sorted(strays)}
 
 
 def _check(predictions: Predictions, source: Any, run: str | Path) -> None:

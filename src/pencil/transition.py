@@ -1,5 +1,6 @@
 """Transition matrices T, T[i, j] = P(given = j | true = i): read from a file, and checked."""
 
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +12,11 @@ from pencil.errors import PencilError
 def read_transition(path: Path) -> NDArray[np.float64]:
     """Read a matrix from a .npy file, or from a text of numbers with commas and no header."""
     try:
-        if path.suffix == ".npy":
-            return np.asarray(np.load(path, allow_pickle=False), dtype=np.float64)
-        return np.loadtxt(path, delimiter=",", ndmin=2)
-    except (ValueError, TypeError, OSError, EOFError) as error:
+        with warnings.catch_warnings(action="error"):
+            if path.suffix == ".npy":
+                return np.asarray(np.load(path, allow_pickle=False), dtype=np.float64)
+            return np.loadtxt(path, delimiter=",", ndmin=2, encoding="utf-8-sig")
+    except (ValueError, TypeError, OSError, EOFError, Warning) as error:
         reason = str(error).splitlines()[0]
         raise PencilError(f"{path} is not a matrix of numbers ({reason}); write it by numpy.save or as CSV.") from error
 

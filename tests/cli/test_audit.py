@@ -9,6 +9,11 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from pencil.audit import Audit
+from pencil.quality.decide import decide
+from pencil.quality.score import score
+from pencil.run import Predictions
+
 from .conftest import Command, listing, write_rows
 
 TRAINED = ("--backbone", "mlp", "--epochs", "15,1,1", "--set", "hardware.threads=1", "--set", "optimizer.batch_size=16")
@@ -36,6 +41,14 @@ def test_labels_are_scored_by_the_network_as_held_out_ones_are(pencil: Command, 
         assert (found["given"], found["suggested"]) == (row["given_name"], classes[row["network"]])
         assert (found["decision"] == "keep") == (row["decision"] == "keep")
         assert found["quality"] == pytest.approx(row["quality"], abs=1e-5)
+
+
+def test_many_different_labels_that_are_no_class_are_counted() -> None:
+    names = tuple(f"name {number % 200}" for number in range(400))
+    shares, none = np.full((400, 2), 0.5, dtype=np.float32), np.full(400, -1)
+    predictions = Predictions(np.arange(400).astype(str), ("a", "b"), shares, none, names)
+    scores = score(shares, None, none)
+    assert Audit(predictions, scores, decide(scores, none)).unknown == dict.fromkeys(names, 2)
 
 
 def test_wrong_labels_are_found_and_told(pencil: Command, place: Path) -> None:

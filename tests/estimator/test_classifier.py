@@ -180,6 +180,8 @@ def test_tokens_go_to_a_network_as_they_are(backbone: Any) -> None:
     model = clone(quick(backbone=backbone, raw=True, settings=None, epochs=40)).fit(tokens, given)
     assert (model.corrected_labels_ == truth).mean() > 0.95 > (given == truth).mean()
     assert (model.predict(tokens) == truth).mean() > 0.95
+    with pytest.raises(ValueError, match="X holds floats, but the classifier was fitted on whole numbers"):
+        model.predict(tokens / 2)
     with pytest.raises(ValueError, match="rows with standardised numbers"):
         quick(backbone=backbone, settings=None).fit(tokens, given)
 
@@ -194,6 +196,12 @@ def test_images_on_another_scale_are_refused(given: str, asked: str, message: st
     model = quick(epochs=1, settings=None).fit(images[given], np.arange(40) % 2)
     with pytest.raises(ValueError, match=message):
         model.predict(images[asked])
+
+
+def test_images_beyond_any_scale_are_refused_at_fit() -> None:
+    deep = np.random.default_rng(0).integers(0, 65_536, (40, 8, 8), dtype=np.uint16)
+    with pytest.raises(ValueError, match=r"image values reach to 65\d+; give 0 to 255 or 0 to 1"):
+        quick(epochs=1, settings=None).fit(deep, np.arange(40) % 2)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from pencil.figures.balance import draw_balance
+from pencil.figures.gallery import draw_gallery
 from pencil.figures.histogram import draw_histogram
 from pencil.figures.style import plain_text, render, short_number, width_of
 from pencil.figures.transition import draw_transition
@@ -19,6 +20,12 @@ def written(figure: Figure) -> list[str]:
 def test_a_matrix_has_the_percent_of_each_cell() -> None:
     figure = draw_transition(np.array([[0.9, 0.1], [0.025, 0.975]]), ["cat", "dog"])
     assert written(figure) == ["90", "10", "2.5", "98"]
+
+
+@pytest.mark.parametrize("shape", [(1, 8), (8, 1), (1, 8, 1), (1, 8, 3), (1, 1, 1), (8, 8, 4)])
+def test_an_image_of_one_row_or_column_is_drawn_as_it_is(shape: tuple[int, ...]) -> None:
+    (axes,) = draw_gallery([np.zeros(shape, dtype=np.uint8)], ["cat"], ["dog"]).axes
+    assert axes.images[0].get_size() == shape[:2]
 
 
 def test_a_class_without_examples_stays_empty() -> None:

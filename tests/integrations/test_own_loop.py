@@ -140,6 +140,9 @@ def test_mistakes_are_named() -> None:
         labels.step(INDEX)
     with pytest.raises(PencilError, match="3 examples"):
         labels.loss(LOGITS, INDEX[:2])
+    for logits in (LOGITS[:, :2], torch.cat([LOGITS, LOGITS], 1), LOGITS[:, 0]):
+        with pytest.raises(PencilError, match=r"logits have shape .*; give one row an example and 3 columns"):
+            labels.loss(logits, INDEX)
     with pytest.raises(PencilError, match="each phase"):
         table(epochs=(1, 2))
     with pytest.raises(PencilError, match="0 to 2"):
@@ -304,6 +307,13 @@ def test_one_spelling_of_the_users_own_replaces_the_usual_one() -> None:
         table(options={"compatibility_weight": 0.1, "anchor": 0.3})
     with pytest.raises(PencilError, match="give the label step once"):
         table(options={"label_lr": "600"})
+
+
+@pytest.mark.parametrize("num_classes", [1, 0, 3.0, "3", None])
+def test_there_are_at_least_two_classes(num_classes: Any) -> None:
+    with pytest.raises(PencilError, match=r"num_classes is .*; give a whole number, at least 2"):
+        pencil.LabelTable([0, 0], num_classes)
+    assert pencil.LabelTable([0, 0], np.int64(2)).corrected.tolist() == [0, 0]
 
 
 @pytest.mark.parametrize("epochs", [10, (1, 2.5, 1), "123", (1, -2, 1), ()])

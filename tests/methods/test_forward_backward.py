@@ -10,6 +10,7 @@ import torch
 from pencil import losses, methods
 from pencil.errors import PencilError
 from pencil.methods import Known
+from pencil.transition import read_transition
 
 C = 4
 T = np.array([[0.7, 0.3, 0.0, 0.0], [0.1, 0.8, 0.1, 0.0], [0.0, 0.0, 1.0, 0.0], [0.05, 0.15, 0.2, 0.6]])
@@ -76,11 +77,20 @@ def test_bad_files_are_refused(content: Any, message: str, tmp_path: Path) -> No
         methods.create("forward", {"transition": str(path)}, C).inform(Known())
 
 
-def test_text_is_no_matrix(tmp_path: Path) -> None:
+@pytest.mark.parametrize("text", ["a,b\n", "", "# T\n"])
+def test_text_is_no_matrix(text: str, tmp_path: Path, recwarn: pytest.WarningsRecorder) -> None:
     path = tmp_path / "t.csv"
-    path.write_text("a,b\n")
+    path.write_text(text)
     with pytest.raises(PencilError, match="not a matrix of numbers"):
         methods.create("forward", {"transition": str(path)}, C).inform(Known())
+    assert not recwarn.list
+
+
+def test_a_spreadsheets_mark_of_utf8_is_no_part_of_the_matrix(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    np.savetxt(path, T, delimiter=",")
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    np.testing.assert_array_equal(read_transition(path), T)
 
 
 def asymmetric(rate: float) -> Any:

@@ -39,6 +39,7 @@ def test_options_choose_where_the_name_leaves_it_open() -> None:
     [
         ("table7/pencil", 'no table or figure "table7"'),
         ("figure2/pencil", 'no table or figure "figure2"'),
+        ("figure2/pencil", "give figure2 alone"),
         ("table3/", "names no runs"),
         ("table3/pencil/symmetric-50/0", "names no runs"),
         ("table3/pencil/symmetric-55", 'no cell "symmetric-55"'),
@@ -54,3 +55,7 @@ def test_a_row_is_chosen_in_one_place() -> None:
         _names("table3/pencil", systems=("cross_entropy",))
     with pytest.raises(PencilError, match="--cells both choose"):
         _names("table3/pencil/symmetric-50", cells=("symmetric-70",))
+    with pytest.raises(PencilError, match='"figure2" and --methods both choose; figure2 is drawn from pencil'):
+        _names("figure2", systems=("lq",))
+    with pytest.raises(PencilError, match='"figure2" and --cells both choose; figure2 is drawn from symmetric-70'):
+        _names("figure2", cells=("symmetric-10",))

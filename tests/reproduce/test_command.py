@@ -10,6 +10,10 @@ from typing import Any
 import pytest
 
 from pencil import recipes
+from pencil.reproduce import conduct
+from pencil.reproduce.choice import choose
+from pencil.reproduce.trial import Trial, Wanted
+from pencil.run.queue import Job
 
 Command = Callable[..., tuple[int, str, str]]
 MINE = """
@@ -110,21 +114,25 @@ def test_other_settings_or_code_are_refused_and_replaced_only_by_force(pencil: C
         (found,) = _records(place / "out/reference").values()
         return found
 
-    def forced(*more: object) -> float:
+    def made() -> int:
+        return (place / "out/table3/METHOD/symmetric-50-seed-0/result.json").stat().st_mtime_ns
+
+    def forced(*more: object) -> None:
+        before = made()
         code, out, err = pencil(*asked, "--force", *more)
         assert code == 0, err
         assert "1 of 1 trials to run; 1 have a record in out/reference, to be replaced." in err
         assert "METHOD/symmetric-50-seed-0: finished" in err and "skipped" not in err
+        assert made() > before, "it was run again"
         assert f"{record()['test_accuracy']['last']:.2f}" in out
         assert [path.name for path in (place / "out/table3/METHOD").iterdir() if path.is_dir()] == [
             "symmetric-50-seed-0"
         ]
-        return float(record()["seconds"])
 
     assert pencil(*asked)[0] == 0
     first = record()
     assert str(place) not in json.dumps(first) and list(first["environment"]["own_code"]) == ["mine.py:METHOD"]
-    assert forced() != first["seconds"], "it was run again"
+    forced()
     other = ("--set", "optimizer.weight_decay=0.9")
     code, out, err = pencil(*asked, *other)
     assert (code, out) == (2, "") and "made with other settings (optimizer.weight_decay); give another folder" in err
@@ -196,6 +204,44 @@ def test_missing_data_is_said_before_anything_is_run(pencil: Command, place: Pat
     code, _, err = pencil("reproduce", "table5", "--root", "nowhere", "--out", "out")
     assert code == 2 and "nowhere" in err
     assert not (place / "out").exists()
+
+
+def test_a_place_for_records_that_is_no_folder_is_said_before_anything_is_run(pencil: Command, place: Path) -> None:
+    (place / "file").touch()
+    for reference in ("file", "file/deeper"):
+        code, _, err = pencil("reproduce", "table3", "--dataset", "digits", "--out", "out", "--reference", reference)
+        assert code == 2 and "file is no folder, so no record can be kept there; give another --reference." in err
+    assert not (place / "out").exists()
+
+
+def test_a_record_that_cannot_be_written_stops_no_other_run(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    planned = choose(["table3/lq"], trials=1, wanted=Wanted(dataset="digits"))
+    told: list[str] = []
+    written: list[str] = []
+    full = True
+
+    def write(trial: Trial, *_: Any, **__: Any) -> None:
+        if full:
+            raise OSError("no space left")
+        written.append(trial.name)
+
+    def run_jobs(jobs: list[Job], *, parallel: int, tell: Callable[[str], None]) -> list[Any]:
+        for job in jobs:
+            tell(job.name)
+        nonlocal full
+        full = not mended
+        return []
+
+    for name, stand_in in {"state_of": lambda _: "finished", "write_record": write, "run_jobs": run_jobs}.items():
+        monkeypatch.setattr(conduct, name, stand_in)
+    where: dict[str, Any] = {"out": place / "out", "reference": place / "reference", "parallel": 1}
+    mended = True
+    conduct.conduct(planned, **where, download=False, tell=told.append)
+    assert told == written == [trial.name for trial in planned]
+    mended, full = False, True
+    with pytest.raises(OSError, match="no space left"):
+        conduct.conduct(planned, **where, download=False, tell=told.append)
+    assert told == 2 * written
 
 
 def test_a_dry_run_lists_and_writes_nothing(pencil: Command, place: Path) -> None:

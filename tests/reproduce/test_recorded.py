@@ -9,7 +9,7 @@ import pytest
 
 from pencil import plugins, recipes
 from pencil.errors import PencilError
-from pencil.reproduce.record import portable
+from pencil.reproduce.record import command, portable
 from pencil.reproduce.recorded import has_record, is_recorded
 from pencil.reproduce.study import STUDIES
 from pencil.reproduce.trial import Trial, Wanted, plan_trials
@@ -62,6 +62,14 @@ def test_what_changes_no_result_is_the_same(tmp_path: Path, record: Make) -> Non
     assert is_recorded(_trial(settings={"options": {"label_step": step}}), tmp_path), "as the recipe has it"
     with pytest.raises(PencilError, match="backbone"):
         is_recorded(_trial(backbone="mlp"), tmp_path)
+
+
+def test_no_folder_of_a_users_own_network_is_kept(tmp_path: Path) -> None:
+    (tmp_path / "net.py").write_text("from torch import nn\n\ndef make(spec, classes):\n    return nn.Identity()\n")
+    trial = _trial(backbone=f"{tmp_path / 'net.py'}:make")
+    assert "--backbone net.py:make" in command(trial) and str(tmp_path) not in command(trial)
+    assert portable(trial.document)["backbone"] == "net.py:make"
+    assert portable(_trial(backbone="timm:resnet18").document)["backbone"] == "timm:resnet18"
 
 
 def test_labels_that_people_gave_are_the_same_in_either_file() -> None:

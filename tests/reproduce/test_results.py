@@ -1,9 +1,13 @@
 """docs/results.md is what the committed records say, no more and no less."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from pencil.errors import PencilError
 from pencil.reproduce.estimate import read_benchmarks
 from pencil.reproduce.record import read_records
 from pencil.reproduce.results import results_text
@@ -37,6 +41,23 @@ def test_what_an_earlier_version_of_a_recipe_reached_is_listed_and_counts_nowher
     listed = text.split("### Runs with version 1 of the recipe, which count nowhere")[1]
     assert "12.34" in listed and text.count("12.34") == 1
     assert "every cell below is missing" in text
+
+
+def test_records_of_another_dataset_are_said_not_to_be_the_papers(record: Callable[..., dict[str, Any]]) -> None:
+    nothing: dict[str, list[Any]] = {name: [] for name in STUDIES}
+    for datasets in (["digits"], ["cifar10", "digits"]):
+        made = [record(dataset=name, seed=seed) for seed, name in enumerate(datasets)]
+        text = results_text({**nothing, "table3": made}, Path("docs"))
+        assert text.count("not the paper's experiment: ours is the dataset digits") == 1
+    assert "not the paper's" not in results_text({**nothing, "table3": [record()]}, Path("docs"))
+
+
+def test_a_file_that_is_no_record_is_named(tmp_path: Path, record: Callable[..., dict[str, Any]]) -> None:
+    (tmp_path / "table3").mkdir()
+    torn = {name: value for name, value in record().items() if name not in ("cell", "seconds")}
+    (tmp_path / "table3/mine.json").write_text(json.dumps(torn))
+    with pytest.raises(PencilError, match=r"mine\.json is no record of a run \(it lacks cell, seconds\); restore it"):
+        read_records(tmp_path, "table3")
 
 
 def test_a_figures_record_shows_counts_and_the_picture(record: Callable[..., dict[str, Any]]) -> None:

@@ -73,6 +73,8 @@ def test_shorter_runs_keep_the_shape_of_the_schedules() -> None:
 def test_epochs_are_shared_out_in_proportion() -> None:
     assert share_out({"a": 70, "b": 130, "c": 120}, 3) == {"a": 1, "b": 1, "c": 1}
     assert share_out({"a": 0, "b": 10}, 7) == {"a": 0, "b": 7}
+    assert share_out(dict.fromkeys("abcd", 20), 6) == {"a": 1, "b": 1, "c": 2, "d": 2}
+    assert sorted(share_out(dict.fromkeys("abcdefgh", 20), 12).values()) == [1] * 4 + [2] * 4
     with pytest.raises(PencilError, match="at least one epoch for each"):
         share_out({"a": 70, "b": 130}, 1)
 

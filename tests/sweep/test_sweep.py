@@ -127,6 +127,7 @@ def test_what_would_fail_in_every_run_is_refused_before_the_first(
         ("", "has no runs"),
         ("[run.a]\nseed = 1", 'unknown key "run". Did you mean "runs"'),
         ('[runs."../a"]\nseed = 1', "cannot be a folder's name"),
+        ('[runs.""]\nseed = 1', "cannot be a folder's name"),
         ("[runs", "is not a readable TOML file"),
     ],
 )

@@ -112,7 +112,11 @@ class PencilClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"X has examples of shape {x.shape[1:]}, but the classifier was fitted on {self._shape}."
             )
         with value_errors():
-            return probabilities(self.model_, self._preparation, self._inputs(x), self._device())
+            inputs = self._inputs(x)
+            if self.raw and (inputs.dtype.kind == "i") != self._preparation.whole:
+                kinds = ("whole numbers", "floats") if inputs.dtype.kind == "i" else ("floats", "whole numbers")
+                raise InvalidInput(f"X holds {kinds[0]}, but the classifier was fitted on {kinds[1]}; give the same.")
+            return probabilities(self.model_, self._preparation, inputs, self._device())
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the most probable class of each example."""

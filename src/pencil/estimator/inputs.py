@@ -22,7 +22,13 @@ class Scale:
 
     @classmethod
     def of(cls, images: NDArray[Any]) -> "Scale":
-        return cls(images.dtype.kind == "b" or (images.dtype.kind == "f" and float(images.max()) <= 1))
+        highest = float(images.max())
+        if highest > 255:
+            raise InvalidInput(
+                f"image values reach to {highest:g}; give 0 to 255 or 0 to 1, or take inputs that are no images as they"
+                " are (raw=True)."
+            )
+        return cls(images.dtype.kind == "b" or (images.dtype.kind == "f" and highest <= 1))
 
     def read(self, images: NDArray[Any]) -> NDArray[Any]:
         """Return images as uint8 [N, H, W, C]; what they hold by themselves must not change how they are read."""

@@ -14,7 +14,7 @@ LETTERS = 18
 
 
 def draw_gallery(images: Sequence[NDArray[Any]], given: Sequence[str], corrected: Sequence[str]) -> Figure:
-    """Draw images [H, W, 1, 3 or 4] in rows, the given label above each and the believed one under it."""
+    """Draw images [H, W] or [H, W, 1, 3 or 4] in rows, the given label above each and the believed one under it."""
     rows = max(-(-len(images) // COLUMNS), 1)
     with look():
         figure = Figure(figsize=(1.5 * COLUMNS, 1.9 * rows))
@@ -23,7 +23,8 @@ def draw_gallery(images: Sequence[NDArray[Any]], given: Sequence[str], corrected
         figure.suptitle("given label above, believed label below", fontsize=9, color=MUTED, y=0.99)
         for place, image in enumerate(images):
             axes = figure.add_subplot(rows, COLUMNS, place + 1)
-            axes.imshow(image.squeeze(), cmap="gray", interpolation="nearest")
+            grey = image.ndim == 3 and image.shape[-1] == 1
+            axes.imshow(image[..., 0] if grey else image, cmap="gray", interpolation="nearest")
             axes.set_xticks([])
             axes.set_yticks([])
             axes.spines[:].set_visible(False)

@@ -19,7 +19,7 @@ from pencil.engine.settle import settle
 from pencil.errors import PencilError
 from pencil.integrations.asked import Asked, AskedBatches
 from pencil.integrations.exchange import everyones_rows, is_alone
-from pencil.integrations.own_settings import over_usual, usual_phases
+from pencil.integrations.own_settings import class_count, over_usual, usual_phases
 from pencil.quality.score import Scores, score
 from pencil.table import ExampleTable, Rows
 
@@ -55,6 +55,7 @@ class LabelTable:
         options: Mapping[str, Any] | None = None,
         device: str | torch.device = "cpu",
     ) -> None:
+        num_classes = class_count(num_classes)
         values = label_values.encode(label_values.as_values(given), [str(number) for number in range(num_classes)])
         own = {"label_step": label_step} if label_step is not None else {}
         phases = usual_phases(len(values.given), num_classes, epochs)
@@ -92,6 +93,11 @@ class LabelTable:
 
     def loss(self, logits: Tensor, index: Tensor) -> Tensor:
         """Return the mean loss of a batch in the current phase; call backward on it, scaled as you like."""
+        if logits.shape[1:] != (self.method.num_classes,):
+            raise PencilError(
+                f"logits have shape {tuple(logits.shape)}; give one row an example and {self.method.num_classes}"
+                " columns, one a class."
+            )
         if self.table.columns["given"].device != logits.device:
             self.to(logits.device)
         index_B = self._index(index, len(logits))

@@ -28,6 +28,14 @@ ENGINES_OWN = ("from_best", "settle", "by_clean_probability", "by_class_shares")
 """Options that the engine carries out, with a network, an average and held-out labels that are not known here."""
 
 
+def class_count(num_classes: Any) -> int:
+    """Return the number of classes, or refuse what is none."""
+    found = _whole([num_classes])
+    if not found or found[0] < 2:
+        raise PencilError(f"num_classes is {num_classes!r}; give a whole number, at least 2.")
+    return found[0]
+
+
 def over_usual(asked: Mapping[str, Any], num_classes: int, label_epochs: int) -> dict[str, Any]:
     """Return the usual options for so many epochs of label learning, under those asked for.
 

@@ -46,9 +46,8 @@ def choose(
 
 def _parts(name: str, systems: Sequence[str], cells: Sequence[str]) -> tuple[str, Sequence[str], Sequence[str]]:
     study, *rest = name.split("/")
-    if not rest and study in FIGURES:
-        figure = FIGURES[study]
-        return figure.study, [figure.system], [figure.cell]
+    if study in FIGURES:
+        return _figure(study, rest, systems, cells)
     if study not in STUDIES:
         raise PencilError(f'there is no table or figure "{study}".{did_you_mean(study, [*STUDIES, *FIGURES])}')
     if len(rest) > 2 or not all(rest):
@@ -57,3 +56,15 @@ def _parts(name: str, systems: Sequence[str], cells: Sequence[str]) -> tuple[str
         if chosen:
             raise PencilError(f'"{name}" and {option} both choose; give "{part}" in one place.')
     return study, rest[:1] or systems, rest[1:] or cells
+
+
+def _figure(
+    name: str, rest: Sequence[str], systems: Sequence[str], cells: Sequence[str]
+) -> tuple[str, Sequence[str], Sequence[str]]:
+    figure = FIGURES[name]
+    if rest:
+        raise PencilError(f'there is no table or figure "{name}" with rows or cells to choose; give {name} alone.')
+    for part, chosen, option in ((figure.system, systems, "--methods"), (figure.cell, cells, "--cells")):
+        if chosen:
+            raise PencilError(f'"{name}" and {option} both choose; {name} is drawn from {part}: leave {option} out.')
+    return figure.study, [figure.system], [figure.cell]

@@ -1,5 +1,6 @@
 """Runs the trials that have no record yet, and writes a record as soon as a run is finished."""
 
+import contextlib
 import os
 import threading
 from collections.abc import Callable, Iterable, Sequence
@@ -43,13 +44,16 @@ def conduct(
     for trial in trials:
         if not (force and trial in done):
             _refuse_other_run(trial, out)
+    _refuse_no_folder(reference)
     if force or len(done) < len(trials):
         _make_ready(trials, download=download)
     collector = _Collector(trials, out, reference, at_once=min(parallel, len(trials)))
 
     def noted(line: str) -> None:
         tell(line)
-        collector.collect()
+        # What cannot be written is tried again, and told, at the end: the other runs go on.
+        with contextlib.suppress(OSError, PencilError):
+            collector.collect()
 
     with made_again([trial.folder(out) for trial in trials] if force else []):
         try:
@@ -85,6 +89,13 @@ class _Collector:
             for trial in done:
                 write_record(trial, self.out, self.reference, series=needs_series(trial), at_once=self.at_once)
             self.waiting = [trial for trial in self.waiting if trial not in done]
+
+
+def _refuse_no_folder(reference: Path) -> None:
+    """Refuse a place where no record can be written, before anything is run."""
+    for place in (reference, *reference.parents):
+        if place.exists() and not place.is_dir():
+            raise PencilError(f"{place} is no folder, so no record can be kept there; give another --reference.")
 
 
 def _refuse_other_run(trial: Trial, out: Path) -> None:

@@ -14,12 +14,14 @@ def stretched(recipe: Mapping[str, Any], schedules: Mapping[str, tuple[str, ...]
 
 
 def share_out(lengths: Mapping[str, int], total: int) -> dict[str, int]:
-    """Divide epochs among phases in proportion; each that has any keeps at least one, the longest takes the rest."""
+    """Divide epochs among phases in proportion; each that has any keeps at least one, the longest take the rest."""
     used = [name for name, length in lengths.items() if length]
     if total < len(used):
         raise PencilError(f"--epochs is {total}, but there are {len(used)} phases; give at least one epoch for each.")
     factor = total / sum(lengths.values())
     shares = {name: max(1, round(length * factor)) if length else 0 for name, length in lengths.items()}
-    longest = max(lengths, key=lambda name: lengths[name])
-    shares[longest] += total - sum(shares.values())
+    left = total - sum(shares.values())
+    for name in sorted(used, key=lambda name: -lengths[name]):
+        change = max(left, 1 - shares[name])
+        shares[name], left = shares[name] + change, left - change
     return shares

@@ -7,7 +7,7 @@ from pencil.reproduce.figures import FIGURES, described, write_figure
 from pencil.reproduce.page import Heading, Part, Picture, html, markdown
 from pencil.reproduce.record import Record
 from pencil.reproduce.study import Study
-from pencil.reproduce.tables import comparison, csv_text, runs
+from pencil.reproduce.tables import comparison, csv_text, other_dataset, runs
 from pencil.results.atomic import write_atomic
 
 
@@ -29,7 +29,7 @@ def write_study(study: Study, records: Sequence[Record], out: Path) -> list[Path
 
 def study_page(study: Study, records: Sequence[Record]) -> list[Part]:
     """Return a study's page: heading, notes, the table, the runs."""
-    dataset = str(records[0]["dataset"]) if records else ""
+    dataset = other_dataset(study, records)
     return [Heading(study.title, 1), *comparison(study, records, dataset=dataset), *runs(records)]
 
 

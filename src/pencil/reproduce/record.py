@@ -9,6 +9,7 @@ from typing import Any
 
 from pencil import methods, recipes
 from pencil.config import read_toml
+from pencil.errors import PencilError
 from pencil.reproduce.trial import HUMAN_FILES, Trial
 from pencil.results.atomic import write_atomic
 from pencil.results.documents import plain, read_object
@@ -22,6 +23,9 @@ SILENT = {"auto": 2, "fast": 2}
 """Versions of the recipes when records did not say them yet."""
 SHOWN = ("data.source", "data.root", "data.noise", "data.labels", "method", "recipe", "backbone", "seed")
 """Settings that the command shows by an option of their own, or that mean nothing on another machine."""
+
+NEEDED = ("system", "cell", "seed", "method", "dataset", "epochs", "seconds", "images_per_second")
+"""What a page shows of every run."""
 
 FILES = {"data": ("labels",), "backbone_options": ("weights",)}
 """Settings that are files: a record keeps their names, their folders mean nothing on another machine."""
@@ -56,7 +60,7 @@ def _description(
         "noise": trial.cell.noise,
         "recipe": str(config["recipe"]),
         "recipe_version": version_of_run(str(config["recipe"]), result),
-        "backbone": str(config["backbone"]),
+        "backbone": _without_folder(str(config["backbone"])),
         "options": dict(config.get("options", {})),
         "teaching": dict(config.get("teaching", {})),
         "phases": phases,
@@ -77,7 +81,12 @@ def portable(document: Mapping[str, Any]) -> dict[str, Any]:
     labels = kept.get("data", {}).get("labels", "")
     if labels.partition(":")[0] in HUMAN_FILES:
         kept["data"]["labels"] = f"{HUMAN_FILES[0]}:{labels.partition(':')[2]}"
-    return kept | {key: Path(kept[key]).name for key in ("method", "backbone") if ".py:" in kept.get(key, "")}
+    return kept | {key: _without_folder(kept[key]) for key in ("method", "backbone") if key in kept}
+
+
+def _without_folder(name: str) -> str:
+    """Return what a user's own file.py:NAME is called without its folder, and any other name as it is."""
+    return Path(name).name if ".py:" in name else name
 
 
 def _without_folders(environment: Mapping[str, Any]) -> dict[str, Any]:
@@ -101,7 +110,7 @@ def command(trial: Trial) -> str:
     asked = trial.asked
     words = ["pencil", "train", trial.dataset, "--method", Path(asked["method"]).name, "--recipe", asked["recipe"]]
     if asked.get("backbone"):
-        words += ["--backbone", asked["backbone"]]
+        words += ["--backbone", _without_folder(asked["backbone"])]
     if trial.cell.noise:
         words += ["--noise", trial.cell.noise]
     if asked["data"].get("labels"):
@@ -131,7 +140,17 @@ def read_records(reference: Path, study: str, *, outdated: bool = False) -> list
 
 def all_records(reference: Path, study: str) -> list[Record]:
     """Read all records of a study, in the order of their files' names."""
-    return [read_object(path) for path in sorted((reference / study).glob("*.json"))]
+    return [_read(path) for path in sorted((reference / study).glob("*.json"))]
+
+
+def _read(path: Path) -> Record:
+    record = read_object(path)
+    missing = [name for name in NEEDED if name not in record]
+    if missing:
+        raise PencilError(
+            f"{path} is no record of a run (it lacks {', '.join(missing)}); restore it from a copy, or remove it."
+        )
+    return record
 
 
 def holds(record: Record) -> bool:

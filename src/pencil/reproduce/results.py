@@ -11,7 +11,7 @@ from pencil.reproduce.page import Grid, Heading, Part, Picture, markdown
 from pencil.reproduce.record import Record, read_records, version_of
 from pencil.reproduce.speed import speed
 from pencil.reproduce.study import STUDIES, Study
-from pencil.reproduce.tables import comparison, runs
+from pencil.reproduce.tables import comparison, other_dataset, runs
 from pencil.results.atomic import write_atomic
 
 INTRODUCTION = (
@@ -49,7 +49,8 @@ def results_text(
         parts.append(NOTHING)
     parts.append(_overview(records))
     for name, study in STUDIES.items():
-        parts += [Heading(study.title), *comparison(study, records[name]), *runs(records[name])]
+        table = comparison(study, records[name], dataset=other_dataset(study, records[name]))
+        parts += [Heading(study.title), *table, *runs(records[name])]
         for version, old in _by_version((outdated or {}).get(name, ())):
             parts += runs(old, f"Runs with version {version} of the recipe, which count nowhere")
         for number, figure in FIGURES.items():

@@ -23,6 +23,11 @@ def comparison(study: Study, records: Sequence[Record], *, dataset: str = "") ->
     return [*_notes(study, lines, dataset), _grid(study, lines)]
 
 
+def other_dataset(study: Study, records: Sequence[Record]) -> str:
+    """Return the dataset that records are of, if it is another than the study's own; else nothing."""
+    return ", ".join(sorted({str(record["dataset"]) for record in records} - {study.dataset}))
+
+
 def _notes(study: Study, lines: Sequence[Line], dataset: str) -> list[Part]:
     notes: list[Part] = list(study.notes)
     if dataset and dataset != study.dataset:

@@ -38,7 +38,7 @@ def read_sweep(path: Path, out: Path | None = None) -> list[Job]:
     for name, run in runs.items():
         if not isinstance(run, dict):
             raise PencilError(f"{path}: runs.{name} is no table; write [runs.{name}] and a line for each setting.")
-        if Path(name).name != name or name.startswith("."):
+        if not name or Path(name).name != name or name.startswith("."):
             raise PencilError(f'{path}: "{name}" cannot be a folder\'s name; use letters, digits and dashes.')
     return [Job(name, root / name, merge(shared, run)) for name, run in runs.items()]
 
