@@ -198,6 +198,11 @@ def test_images_on_another_scale_are_refused(given: str, asked: str, message: st
         model.predict(images[asked])
 
 
+def test_settings_that_are_none_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"settings is 'a'; give a dict, e\.g\. \{'optimizer'"):
+        quick(settings="a").fit(np.zeros((4, 2)), [0, 1, 0, 1])
+
+
 def test_images_beyond_any_scale_are_refused_at_fit() -> None:
     deep = np.random.default_rng(0).integers(0, 65_536, (40, 8, 8), dtype=np.uint16)
     with pytest.raises(ValueError, match=r"image values reach to 65\d+; give 0 to 255 or 0 to 1"):

@@ -130,6 +130,8 @@ def test_a_saved_state_goes_on_where_it_was() -> None:
 
 def test_mistakes_are_named() -> None:
     labels = table()
+    with pytest.raises(PencilError, match=r"the state lacks epoch; give what state_dict returned"):
+        labels.load_state_dict({"given": torch.zeros(3)})
     with pytest.raises(PencilError, match=r"needs a call of loss"):
         labels.step(INDEX)
     labels.loss(LOGITS, INDEX)

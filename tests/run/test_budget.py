@@ -27,7 +27,7 @@ def test_times_are_read(text: str, seconds: float) -> None:
     assert budget_seconds(text) == seconds
 
 
-@pytest.mark.parametrize("text", ["", "0s", "soon", "10 minutes", "-5s"])
+@pytest.mark.parametrize("text", ["", "0s", "soon", "10 minutes", "-5s", "1h30", "s"])
 def test_what_is_no_time_is_refused(text: str) -> None:
     with pytest.raises(PencilError, match="give a time such as"):
         budget_seconds(text)

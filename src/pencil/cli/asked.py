@@ -50,9 +50,9 @@ def budget_seconds(text: str | None) -> float | None:
     """Read "90s", "10m", "1h30m" or plain seconds."""
     if text is None:
         return None
-    found = re.fullmatch(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s?)?", text.strip())
-    hours, minutes, seconds = (int(part or 0) for part in found.groups()) if found else (0, 0, 0)
-    if not (total := 3600 * hours + 60 * minutes + seconds):
+    found = re.fullmatch(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?|(\d+)", text.strip())
+    hours, minutes, *seconds = (int(part or 0) for part in found.groups()) if found else (0, 0, 0)
+    if not (total := 3600 * hours + 60 * minutes + sum(seconds)):
         raise PencilError(f'--budget is "{text}"; give a time such as 90s, 10m or 1h30m.')
     return float(total)
 

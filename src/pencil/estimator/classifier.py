@@ -129,6 +129,10 @@ class PencilClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _asked(self) -> dict[str, Any]:
         """Return the parameters as settings; all examples are trained on unless the user keeps some apart."""
+        if not isinstance(self.settings, Mapping | None):
+            raise InvalidInput(
+                f"settings is {self.settings!r}; give a dict, e.g. {{'optimizer': {{'batch_size': 32}}}}."
+            )
         own = {
             "method": self.method,
             "recipe": self.recipe,

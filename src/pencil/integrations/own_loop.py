@@ -195,6 +195,9 @@ class LabelTable:
 
     def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
         """Take over a saved state; go on with start_epoch."""
+        for name in ("epoch", "label_logits"):
+            if name not in state:
+                raise PencilError(f"the state lacks {name}; give what state_dict returned.")
         self.table.load({name: column for name, column in state.items() if name != "epoch"})
         self._asked = AskedBatches()
         self.start_epoch(int(state["epoch"]))
