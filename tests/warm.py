@@ -158,12 +158,12 @@ def start_warm(*arguments: object, **environment: str) -> WarmProcess:
     return WarmProcess([sys.executable, *map(str, arguments)], env=os.environ | environment)
 
 
-def warm_pair(start: Callable[..., WarmProcess], *arguments: object) -> tuple[str, str]:
-    """Run two processes as torch's launcher would start them to their end; return what both of them said."""
+def warm_pair(start: Callable[..., WarmProcess], *arguments: object, code: int = 0) -> tuple[str, str]:
+    """Run two processes as torch's launcher would start them, which end with this code; return what both said."""
     told = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": free_port(), "TORCHELASTIC_RUN_ID": "pair"}
     pair = [start(*arguments, RANK=rank, LOCAL_RANK=rank, **told) for rank in ("0", "1")]
     out, err = map("".join, zip(*(process.communicate(timeout=200) for process in pair), strict=True))
-    assert [process.returncode for process in pair] == [0, 0], err
+    assert [process.returncode for process in pair] == [code, code], err
     return out, err
 
 

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -68,6 +69,53 @@ def test_a_dead_partner_is_noticed_and_the_pair_resumes(warm: Process, place: Pa
 
     warm_pair(warm, "train", "--resume", "--out", "run")
     assert len(read_run("run").history) == 8
+
+
+STOPPING = """
+import os, signal
+from pencil.cli import main
+from pencil.run.session import Session
+
+asked, stop_requested = 0, Session.stop_requested
+
+
+def stopped_once(session):
+    global asked
+    asked += 1
+    if asked == 19:
+        os.kill(os.getpid(), signal.SIGTERM)
+    return stop_requested(session)
+
+
+Session.stop_requested = stopped_once
+main()
+"""
+"""A training that is told to stop in the middle of its second epoch."""
+NETWORK = """
+from torch import nn
+
+def make(spec, num_classes):
+    return nn.Sequential(nn.Flatten(), nn.BatchNorm1d(64), nn.Linear(64, num_classes))
+"""
+
+
+@pytest.mark.slow
+def test_running_statistics_of_all_processes_survive_a_stop_within_an_epoch(
+    warm: Process, warm_file: Process, place: Path
+) -> None:
+    (place / "net.py").write_text(NETWORK)
+    (place / "stopping.py").write_text(STOPPING)
+    asked = (*GENTLE, "--epochs", "3,0,0", "--set", "optimizer.batch_size=128", "--backbone", "net.py:make")
+    warm_pair(warm, *asked, "--out", "whole")
+    warm_pair(partial(warm_file, place / "stopping.py"), *asked, "--out", "cut", code=143)
+    assert read_run("cut").folder.status().state == "stopped"
+    assert len(Path("cut/history.jsonl").read_text().splitlines()) == 1, "within the second epoch"
+    warm_pair(warm, *asked, "--resume", "--out", "cut")
+    whole, cut = (CheckpointStore(Path(name, "checkpoint")).load().tensors for name in ("whole", "cut"))
+    names = [name for name in whole if "running_" in name]
+    assert len(names) >= 2
+    for name in names:
+        assert np.allclose(whole[name], cut[name], rtol=0, atol=1e-12), name
 
 
 def _wait_for(path: Path) -> None:

@@ -178,6 +178,8 @@ class Engine:
             if step + 1 < len(batches) and self._stopping(listener, step):
                 self.seconds += time.perf_counter() - started
                 unite(self.state, self.processes)
+                # Running statistics are sums, so that averages of now go on to the same averages.
+                self._average_buffers()
                 self._stop(listener)
         self.state.table.settle()
         unite(self.state, self.processes)
@@ -229,11 +231,14 @@ class Engine:
 
     def _settle_buffers(self, listener: Listener) -> None:
         """Give running statistics one value, and undo those that a non-finite batch has spoiled."""
+        self._average_buffers()
+        if self.state.mend_buffers():
+            listener.note("running statistics became non-finite and were put back to the start of the epoch.")
+
+    def _average_buffers(self) -> None:
         average_buffers(self.state.model, self.processes)
         if self.state.average:
             average_buffers(self.state.average.network, self.processes)
-        if self.state.mend_buffers():
-            listener.note("running statistics became non-finite and were put back to the start of the epoch.")
 
     def _begin_epoch(self, phase: Phase, phase_epoch: int) -> OwnBatches:
         clock = self.state.clock
