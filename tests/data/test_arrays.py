@@ -176,3 +176,9 @@ def test_texts_are_for_people() -> None:
     assert data.train.texts is not None and data.train.take(np.array([2, 0])).texts["text"].tolist() == ["c", "a"]
     with pytest.raises(PencilError, match="there are 1 texts for 4 examples"):
         from_arrays(np.eye(4), [0, 1, 0, 1], texts=["a"])
+
+
+def test_truth_values_beside_missing_ones_stay_truth_values() -> None:
+    given = np.array([np.True_, np.False_, None, np.True_], dtype=object)
+    data = from_arrays(np.zeros((4, 2)), given)
+    assert data.train.given.tolist() == [1, 0, -1, 1] and (data.terms[[1, 0, 1]] == given[[0, 1, 3]]).all()

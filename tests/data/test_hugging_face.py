@@ -180,3 +180,47 @@ def test_a_damaged_saved_folder_is_one_line(tmp_path: Path, file: str, content: 
     (tmp_path / "saved" / file).write_bytes(content)
     with pytest.raises(PencilError):
         read(Request(location=tmp_path / "saved", cache_dir=tmp_path / "cache"))
+
+
+@pytest.mark.parametrize("kind", ["classes", "names"])
+def test_each_split_has_its_own_order_of_classes(tmp_path: Path, kind: str) -> None:
+    def split(names: list[str], labels: list[Any]) -> datasets.Dataset:
+        features = {"v": datasets.Value("float32"), "label": datasets.ClassLabel(names=names)}
+        columns = {"v": [float(place) for place in range(len(labels))], "label": labels}
+        return datasets.Dataset.from_dict(columns, datasets.Features(features))
+
+    train = split(["cat", "dog"], [0, 1, 1])
+    if kind == "names":
+        train = datasets.Dataset.from_dict({"v": [0.0, 1, 2], "label": ["cat", "dog", "dog"]}, None)
+        train = train.cast_column("v", datasets.Value("float32"))
+    source = datasets.DatasetDict({"train": train, "test": split(["dog", "cat"], [1, 0, -1])})
+    found = from_hugging_face(source, request(tmp_path))
+    assert found.class_names == ("cat", "dog") and found.train.given.tolist() == [0, 1, 1]
+    assert found.test is not None and found.test.given.tolist() == [0, 1, -1]
+
+
+def test_true_labels_may_count_the_classes_in_another_order(tmp_path: Path) -> None:
+    names = {"label": ["cat", "dog"], "truth": ["dog", "cat"]}
+    features = datasets.Features({name: datasets.ClassLabel(names=order) for name, order in names.items()})
+    features["v"] = datasets.Value("float32")
+    source = datasets.Dataset.from_dict({"v": [0.0, 1], "label": [0, 1], "truth": [1, 0]}, features)
+    found = from_hugging_face(source, request(tmp_path, clean="truth"))
+    assert found.train.clean is not None and found.train.clean.tolist() == [0, 1]
+
+
+def test_image_files_that_changed_are_decoded_anew(tmp_path: Path) -> None:
+    features = datasets.Features({"picture": datasets.Image(), "animal": datasets.ClassLabel(names=NAMES)})
+    file = tmp_path / "1.bmp"
+    for pixels in PIXELS[:2]:
+        Image.fromarray(pixels).save(file)
+        source = datasets.Dataset.from_dict({"picture": [str(file)], "animal": [0]}, features)
+        found = from_hugging_face(source, request(tmp_path))
+        np.testing.assert_array_equal(found.train.inputs.read(np.arange(1))[0], pixels)
+
+
+@pytest.mark.parametrize("given", [[9, 5, 9], ["b", "a", "b"], [True, False, True]])
+def test_classes_are_called_what_the_column_calls_them(tmp_path: Path, given: list[Any]) -> None:
+    source = datasets.Dataset.from_dict({"v": [0.0, 1, 2], "label": given})
+    found = from_hugging_face(source, request(tmp_path))
+    assert found.terms is not None and found.terms[found.train.given].tolist() == given
+    assert from_hugging_face(pictures(), request(tmp_path)).terms is None

@@ -179,3 +179,52 @@ def test_a_table_of_final_labels_asks_which_column_is_meant(examples, tmp_path):
         given(examples, tmp_path / "l.csv")
     for column in ("final", "final_name"):
         np.testing.assert_array_equal(given(examples, f"{tmp_path}/l.csv:{column}"), WANTED)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "npy"])
+def test_numbers_are_compared_as_numbers_with_classes_of_leading_zeros(examples, tmp_path, suffix):
+    path = tmp_path / f"l.{suffix}"
+    if suffix == "csv":
+        path.write_text("id,label\nd,\nc,2\nb,1\na,2\n")
+    else:
+        np.save(path, np.array([2, 1, 2, -1]))
+    assert relabel(examples, str(path), ("01", "02", "03")).given.tolist() == [1, 0, 1, -1]
+    with pytest.raises(PencilError, match=r"label in row 2 is 1; the classes are 02, 03\."):
+        relabel(examples, str(path), ("02", "03"))
+
+
+def test_large_numbers_stay_apart(examples, tmp_path):
+    np.save(tmp_path / "l.npy", 10**17 + WANTED)
+    classes = tuple(str(10**17 + number) for number in (-1, 0, 1))
+    assert relabel(examples, str(tmp_path / "l.npy"), classes).given.tolist() == [2, 1, 2, 0]
+
+
+@pytest.mark.parametrize("classes", [("cat", "dog"), ("0", "1")])
+def test_whole_numbers_as_pandas_writes_them_beside_empty_cells(examples, tmp_path, classes):
+    (tmp_path / "l.csv").write_text("id,label\nd,\nc,1.0\nb,0.0\na,1.0\n")
+    assert relabel(examples, str(tmp_path / "l.csv"), classes).given.tolist() == WANTED.tolist()
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+@pytest.mark.parametrize("name", ["ID", "path"])
+def test_a_column_that_holds_the_ids_says_whose_each_label_is(examples, tmp_path, suffix, name):
+    table = {"size": ["1", "2", "3", "4"], name: ["d", "c", "b", "a"], "label": ["", "dog", "cat", "dog"]}
+    path = tmp_path / f"l.{suffix}"
+    if suffix == "parquet":
+        pa.parquet.write_table(pa.table({"pixels": [b"\xff"] * 4, **table}), path)
+    else:
+        path.write_text("\n".join(map(",".join, [table, *zip(*table.values(), strict=True)])))
+    np.testing.assert_array_equal(given(examples, path), WANTED)
+
+
+@pytest.mark.parametrize("kind", [np.bool_, np.uint16])
+def test_arrays_of_other_kinds_that_torch_saved(examples, tmp_path, kind):
+    torch.save({"label": np.array([1, 0, 1, 0], dtype=kind)}, tmp_path / "l.pt")
+    np.testing.assert_array_equal(given(examples, tmp_path / "l.pt"), [1, 0, 1, 0])
+
+
+def test_of_three_columns_none_is_taken_unasked(examples, tmp_path):
+    (tmp_path / "l.csv").write_text("filename,fold,category\nd,1,\nc,0,dog\nb,0,cat\na,1,dog\n")
+    with pytest.raises(PencilError, match=r"it holds several; name one as FILE:key. Known: category, filename, fold"):
+        given(examples, tmp_path / "l.csv")
+    np.testing.assert_array_equal(given(examples, f"{tmp_path}/l.csv:category"), WANTED)

@@ -127,3 +127,10 @@ def test_classes_that_nobody_can_tell_apart_are_refused(other: str) -> None:
     with pytest.raises(PencilError, match=r"two classes of arrays are called .café. but for spaces or signs"):
         prepare(from_arrays(np.eye(4), names), DataSettings(), seed=0)
     assert prepare(from_arrays(np.eye(4)[1:], names[1:]), DataSettings(), seed=0).class_names == (other, "tea")
+
+
+def test_names_that_no_file_can_hold_are_refused() -> None:
+    with pytest.raises(PencilError, match=r"the id 'caf\\udce9' is not Unicode text; rename it\."):
+        prepare(from_arrays(np.zeros((2, 1)), [0, 1], ids=["tea", "caf\udce9"]), DataSettings(), seed=0)
+    with pytest.raises(PencilError, match=r"the class 'caf\\udce9' is not Unicode text; rename it\."):
+        prepare(from_arrays(np.zeros((2, 1)), ["tea", "caf\udce9"]), DataSettings(), seed=0)

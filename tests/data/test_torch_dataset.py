@@ -78,3 +78,29 @@ def test_shapes_must_agree():
 def test_what_is_no_such_dataset_is_refused(items, message):
     with pytest.raises(PencilError, match=message):
         from_torch(items)
+
+
+@pytest.mark.parametrize("shapes", [((5,), (6,)), ((3, 8, 8), (3, 10, 10))])
+def test_test_inputs_of_another_shape_are_refused(shapes):
+    train, test = (TensorDataset(torch.rand(4, *shape), torch.tensor([0, 1, 0, 1])) for shape in shapes)
+    with pytest.raises(PencilError, match=r"test inputs are .*; give the same shape"):
+        from_torch(train, test=test)
+
+
+def test_raw_test_inputs_of_another_kind_are_refused():
+    train, test = (TensorDataset(x, torch.tensor([0, 1])) for x in (torch.rand(2, 3), torch.ones(2, 3).long()))
+    with pytest.raises(PencilError, match=r"whole numbers and floats; give both as the same"):
+        from_torch(train, test=test, raw=True)
+
+
+def test_a_number_of_classes_is_no_list_of_their_names(fakes):
+    source = Counting(fakes.pixels(4, 8))
+    source.classes = 2
+    assert from_torch(source).class_names == ("0", "1")
+
+
+def test_names_that_come_with_the_classes_are_the_terms():
+    source = TensorDataset(torch.rand(2, 3), torch.tensor([1, 0]))
+    assert from_torch(source, class_names=["r", "g"]).terms is None
+    named = [(row, name) for (row, _), name in zip(source, "gr", strict=True)]
+    assert from_torch(named, class_names=["r", "g"]).terms.tolist() == ["r", "g"]

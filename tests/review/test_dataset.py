@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pencil.config import DataSettings
-from pencil.data import from_arrays
+from pencil.data import from_arrays, from_torch
 from pencil.data.located import Located, read_dataset
 from pencil.errors import PencilError
 from pencil.review.desk import open_desk
@@ -74,3 +74,12 @@ def test_a_labels_file_that_no_run_wrote_is_refused(make: Callable[..., Path]) -
     (run / "classes.json").write_text('["ant"]')
     with pytest.raises(PencilError, match="damaged"):
         open_desk(run)
+
+
+def test_examples_known_by_their_places_are_not_looked_for_in_data_that_grew() -> None:
+    rows, ids = [([float(place)], place % 2) for place in range(4)], ["0", "1", "2"]
+    assert len(Located(from_torch(rows[:3]), ids, whole=True)) == 3
+    with pytest.raises(PencilError, match=r"had 3 examples, known by their places alone, and its data now has 4"):
+        Located(from_torch(rows), ids, whole=True)
+    assert len(Located(from_torch(rows), ids[:1])) == 1
+    assert len(Located(from_torch(rows, ids=["0", "1", "2", "new"]), ids, whole=True)) == 3

@@ -157,6 +157,8 @@ class DataFacts(TypedDict, total=False):
     """A line on what was there and is not used."""
     blurred: str
     """A line on digits that rows of 32 bits would lose, so that nothing is trained on them."""
+    by_place: bool
+    """Its examples have no names but their places."""
     unseen: dict[str, dict[int, str]]
     """By column and row, texts that the run this was read for never saw."""
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
@@ -41,11 +43,20 @@ class Part(NamedTuple):
         places = [f"{self.name}/{place}" if self.name else str(place) for place in range(len(self.rows))]
         return np.array(places, dtype=np.str_)
 
-    def values(self, label: str, *, needed: bool) -> NDArray[Any]:
-        """Return the labels as they are."""
+    def values(self, label: str, classes: Sequence[str] | None, *, needed: bool) -> NDArray[Any]:
+        """Return the labels as they are, or by name where the numbers of a column count others than these classes."""
         if not needed and label not in self.rows.column_names:
             return np.full(len(self.rows), UNLABELLED)
-        return labels.as_values(self.column(label))
+        values, own = labels.as_values(self.column(label)), class_names(self.rows, label)
+        if own is None or own == classes:
+            return values
+        return np.array([None if number == UNLABELLED else own[number] for number in values], dtype=object)
+
+
+def class_names(rows: Any, label: str) -> tuple[str, ...] | None:
+    """Return what the classes of a column are called, if it knows."""
+    names = getattr(rows.features.get(label), "names", None)
+    return None if names is None else tuple(names)
 
 
 def is_hugging_face(source: Any) -> bool:
@@ -59,12 +70,12 @@ def from_hugging_face(source: Any, request: Request | None = None, *, name: str 
     request.check_options("hf", OPTIONS)
     parts = splits(source, request.text("split"))
     train, label = parts["train"], label_column(parts["train"].rows, request)
-    values = {kind: part.values(label, needed=request.labels_needed) for kind, part in parts.items()}
-    truth = labels.as_values(train.column(request.text("clean"))) if request.text("clean") else None
-    named = getattr(train.rows.features.get(label), "names", None)
+    named = class_names(train.rows, label)
     by_name = named is None
+    values = {kind: part.values(label, named, needed=request.labels_needed) for kind, part in parts.items()}
+    truth = train.values(request.text("clean"), named, needed=True) if request.text("clean") else None
     found = labels.class_names_of(*values.values(), *(() if truth is None else (truth,)))
-    classes = found if named is None else tuple(named)
+    classes = found if named is None else named
     inputs, preparation, backbone, facts = _inputs(parts, label, request, name)
     texts = _texts(parts, label, request, facts) if preparation.kind == "rows" else {}
     sets, start = {}, 0
@@ -80,7 +91,8 @@ def from_hugging_face(source: Any, request: Request | None = None, *, name: str 
         start += len(part.rows)
     return Dataset(
         name, classes, sets["train"], preparation, held_out=sets.get("held_out"), test=sets.get("test"),
-        default_backbone=backbone, facts=facts,
+        default_backbone=backbone, facts=facts | DataFacts(by_place=not request.text("id")),
+        terms=labels.terms_of(values["train"], classes) if by_name else None,
     )  # fmt: skip
 
 
@@ -177,6 +189,15 @@ def _images(
 
     raw = whole.cast_column(column, Image(decode=False))
     images: Any = EncodedImages(len(raw), lambda place: raw[place][column], name)
-    marks = [part.rows._fingerprint for part in parts.values()]
+    marks = [part.rows._fingerprint for part in parts.values()] + list(_outside(raw.data.column(column)))
     key = blake2b(f"hf {marks} {column} {request.integer('size', 0)}".encode(), digest_size=16).hexdigest()
     return image_files.read_images(images, (), request, key=key)
+
+
+def _outside(images: Any) -> Iterator[str]:
+    """Yield the size and the time of each image that lies in a file of its own: such a file may change."""
+    for chunk in images.chunks:
+        for path in chunk.field("path").filter(chunk.field("bytes").is_null()).to_pylist():
+            with suppress(OSError, TypeError, ValueError):  # Whoever reads it says what is wrong with it.
+                status = os.stat(path)
+                yield f"{status.st_size} {status.st_mtime_ns}"

@@ -31,18 +31,19 @@ def content_ids(inputs: NDArray[Any]) -> NDArray[np.str_]:
 
 def given_ids(ids: Sequence[Any] | NDArray[Any], count: int) -> NDArray[np.str_]:
     """Take a user's own ids, one for each example, all different."""
-    named = np.array([_text(name) for name in ids], dtype=np.str_)
+    named = np.array([as_text(name, "id") for name in ids], dtype=np.str_)
     if len(named) != count:
         raise PencilError(f"there are {len(named)} ids for {count} examples; give one each.")
     check_unique(named)
     return named
 
 
-def _text(name: Any) -> str:
+def as_text(name: Any, what: str) -> str:
+    """Return a name, or what else it is, as text; bytes are UTF-8."""
     try:
         return name.decode() if isinstance(name, bytes) else str(name)
     except UnicodeDecodeError as error:
-        raise PencilError(f"the id {name!r} is not UTF-8 text; give ids as texts.") from error
+        raise PencilError(f"the {what} {name!r} is not UTF-8 text; give {what}s as texts.") from error
 
 
 def check_unique(ids: NDArray[np.str_]) -> None:

@@ -3,8 +3,9 @@
     .npz:key, .npy       one label for each training example, in order (CIFAR-10N's arrays, say)
     .pt:key              the same, in a dictionary that torch.save wrote (`CIFAR-10_human.pt:worse_label`)
     .txt, .csv           a line for each example: its label, or `id,label`; a first line that has `label`, or begins
-                         with `id`, is a header; one of three or more columns also where `id` is not the first
-    .csv, .parquet:key   a table with a column `id` and the labels in the column `key` (else `label`)
+                         with `id`, is a header; so is any of three or more columns
+    .csv, .parquet:key   a table with a column `id`, or another that holds the examples' ids, and the labels in the
+                         column `key` (else `label`)
 
 Texts are class names; numbers are the classes of that name where all classes are numbers, else they count them from 0;
 nothing or −1 means "no label", unless a class is called so.
@@ -13,6 +14,7 @@ nothing or −1 means "no label", unless a class is called so.
 from __future__ import annotations
 
 import csv
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -32,7 +34,7 @@ def relabel(examples: Examples, spec: str, class_names: tuple[str, ...]) -> Exam
     """Return the examples under the labels of a file; known true labels stay known."""
     path, key = _locate(spec)
     try:
-        values, ids = _read(path, key)
+        values, ids = _read(path, key, examples.ids)
         values = labels.as_values(values)
         if ids is not None:
             values = _by_id(values, ids, examples.ids, path)
@@ -56,7 +58,7 @@ def _locate(spec: str) -> tuple[Path, str]:
     return path, key
 
 
-def _read(path: Path, key: str) -> tuple[Any, list[str] | None]:
+def _read(path: Path, key: str, wanted: NDArray[np.str_]) -> tuple[Any, list[str] | None]:
     """Return the label values and, where the file names its examples, their ids."""
     suffix = path.suffix.lower()
     try:
@@ -68,8 +70,8 @@ def _read(path: Path, key: str) -> tuple[Any, list[str] | None]:
         if suffix in (".pt", ".pth"):
             return _read_torch(path, key), None
         if suffix == ".parquet":
-            return _read_parquet(path, key)
-        return _read_lines(path, key)
+            return _read_parquet(path, key, wanted)
+        return _read_lines(path, key, wanted)
     except PencilError:
         raise
     except Exception as error:  # each format has its own way of being damaged
@@ -95,7 +97,7 @@ def _read_torch(path: Path, key: str) -> Any:
     rebuild = np.empty(0).__reduce__()[0]
     places = [(rebuild, f"numpy.{core}.multiarray._reconstruct") for core in ("core", "_core")]
     safe: list[Any] = [np.ndarray, np.dtype, *places]
-    kinds = [type(np.dtype(code)) for code in ("u1", "i1", "i2", "i4", "i8", "f4", "f8")]
+    kinds = [type(np.dtype(code)) for code in ("?", "u1", "u2", "u4", "u8", "i1", "i2", "i4", "i8", "f4", "f8")]
     with torch.serialization.safe_globals([*safe, *kinds]):
         content = torch.load(path, map_location="cpu", weights_only=True)
     if not isinstance(content, dict):
@@ -103,23 +105,33 @@ def _read_torch(path: Path, key: str) -> Any:
     return content[_choose(key, [str(name) for name in content])]
 
 
-def _read_parquet(path: Path, key: str) -> tuple[Any, list[str] | None]:
+def _read_parquet(path: Path, key: str, wanted: NDArray[np.str_]) -> tuple[Any, list[str] | None]:
     from pencil.data import tables
 
     table = tables.read_table(path)
     name = _choose(key, [name for name in table.column_names if name != "id"])
     values = tables.column(table, name).to_pylist()
-    return values, tables.texts(table, "id") if "id" in table.column_names else None
+    if "id" in table.column_names:
+        return values, tables.texts(table, "id")
+    plain = [other for other in table.column_names if isinstance(table[other][0].as_py(), str | int)]
+    others = (tables.column(table, other).to_pylist() for other in plain if other != name)
+    return values, _that_names((list(map(str, cells)) for cells in others), wanted)
 
 
-def _read_lines(path: Path, key: str) -> tuple[Any, list[str] | None]:
+def _that_names(columns: Iterable[list[str]], wanted: NDArray[np.str_]) -> list[str] | None:
+    """Return the column that has the ids of all examples, whatever it is called: it says whose each label is."""
+    names = set(wanted.tolist())
+    return next((cells for cells in columns if names.issubset(cells)), None)
+
+
+def _read_lines(path: Path, key: str, wanted: NDArray[np.str_]) -> tuple[Any, list[str] | None]:
     with path.open(newline="", encoding="utf-8-sig") as file:
         rows = [row for row in csv.reader(file) if row]
     if not rows:
         raise PencilError("it is empty; write one label a line.")
     header = rows[0]
     # A first line that lacks the name asked for must not pass for an example: another column would be read.
-    if key or "label" in header or (header[0] == "id" and len(header) > 1) or ("id" in header and len(header) > 2):
+    if key or "label" in header or (header[0] == "id" and len(header) > 1) or len(header) > 2:
         column = header.index(_choose(key, [name for name in header if name != "id"]))
         named = header.index("id") if "id" in header else 1 - column if len(header) == 2 else None
         rows = rows[1:]
@@ -128,7 +140,11 @@ def _read_lines(path: Path, key: str) -> tuple[Any, list[str] | None]:
     for line, row in enumerate(rows, start=1):
         if len(row) != len(header):
             raise PencilError(f"row {line} has {len(row)} fields, the first line {len(header)}; make them equal.")
-    return [row[column].strip() for row in rows], None if named is None else [row[named] for row in rows]
+    values = [row[column].strip() for row in rows]
+    if named is not None:
+        return values, [row[named] for row in rows]
+    others = ([row[place] for row in rows] for place in range(len(header)) if place != column)
+    return values, _that_names(others, wanted)
 
 
 def _by_id(values: NDArray[Any], ids: list[str], wanted: NDArray[np.str_], path: Path) -> NDArray[Any]:
@@ -144,25 +160,26 @@ def _by_id(values: NDArray[Any], ids: list[str], wanted: NDArray[np.str_], path:
 
 def _names_or_numbers(values: NDArray[Any], class_names: tuple[str, ...]) -> NDArray[Any]:
     """Texts like "3" are class numbers, and "-1" is no label, unless a class has that name."""
-    if values.ndim != 1:
+    if values.ndim != 1 or values.dtype == bool:
         return values
-    if values.dtype.kind in "iuf" and all(map(labels.is_number, class_names)):
-        return _by_value(values, class_names)
-    if values.dtype.kind in "biuf":
-        return values
-    names = [None if value == "-1" and value not in class_names else value for value in values]
-    texts = [name for name in names if name is not None]
-    if any(text in class_names for text in texts) or not all(map(labels.is_number, texts)):
-        return np.array(names, dtype=object)
-    return np.array([-1 if name is None else int(name) for name in names], dtype=np.int64)
+    if values.dtype.kind not in "iuf":
+        known = set(class_names)
+        names = [None if value == "-1" and value not in known else value for value in values]
+        # pandas writes whole numbers beside empty cells as 7.0.
+        whole = [None if name is None else name.removesuffix(".0") for name in names]
+        if not known.isdisjoint(names) or not all(name is None or labels.is_number(name) for name in whole):
+            return np.array(names, dtype=object)
+        values = np.array([-1 if name is None else int(name) for name in whole], dtype=np.int64)
+    return _by_value(values, class_names) if all(map(labels.is_number, class_names)) else values
 
 
 def _by_value(values: NDArray[Any], class_names: tuple[str, ...]) -> NDArray[Any]:
     """Number labels as the classes that are called so: where these are 1 to 3, a 1 is the first of them."""
-    places = {float(name): place for place, name in enumerate(class_names)}
-    known = {**places, -1.0: places.get(-1.0, -1)}
-    numbers = values.astype(np.float64)
-    for row, number in enumerate(numbers.tolist(), start=1):
+    # Not by way of floats, which merge large numbers.
+    places = {int(name): place for place, name in enumerate(class_names)}
+    known = {-1: -1, **places}
+    numbers = values.tolist()
+    for row, number in enumerate(numbers, start=1):
         if number == number and number not in known:
             raise PencilError(f"the label in row {row} is {number:g}; the classes are {', '.join(class_names)}.")
-    return np.array([known.get(number, -1) for number in numbers.tolist()], dtype=np.int64)
+    return np.array([known.get(number, -1) for number in numbers], dtype=np.int64)

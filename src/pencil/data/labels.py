@@ -70,10 +70,10 @@ def _from_objects(array: NDArray[Any]) -> NDArray[Any]:
         return np.array(array.tolist())
     array = np.array([_decoded(value) for value in array], dtype=object)
     missing = np.array([_is_missing(value) for value in array], dtype=bool)
-    if not all(isinstance(value, Real) for value in array[~missing]):
+    if not all(isinstance(value, (Real, np.bool_)) for value in array[~missing]):
         texts = [None if gone else str(value) for value, gone in zip(array, missing, strict=True)]
         return np.array(texts, dtype=object)
-    if all(isinstance(value, Integral) and abs(int(value)) < 2**63 for value in array[~missing]):
+    if all(isinstance(value, (Integral, np.bool_)) and abs(int(value)) < 2**63 for value in array[~missing]):
         # Not by way of floats, which merge large ones.
         return np.array([UNLABELLED if gone else int(value) for value, gone in zip(array, missing, strict=True)])
     return _whole(np.array([np.nan if gone else float(value) for value, gone in zip(array, missing, strict=True)]))

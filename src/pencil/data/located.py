@@ -78,9 +78,9 @@ def _is_named(source: str) -> bool:
 
 
 class Located:
-    """The inputs of a run's rows, wherever they lie in the data."""
+    """The inputs of a run's rows, wherever they lie in the data; of all its rows where they are `whole`."""
 
-    def __init__(self, dataset: Dataset, ids: list[str]) -> None:
+    def __init__(self, dataset: Dataset, ids: list[str], *, whole: bool = False) -> None:
         sets = [part for part in (dataset.train, dataset.held_out) if part is not None]
         self._inputs: list[Inputs] = [part.inputs for part in sets]
         self._texts = [part.texts or {} for part in sets]
@@ -90,6 +90,11 @@ class Located:
             raise PencilError(
                 f'{len(lost)} of the run\'s {len(ids)} examples are not in its data ("{lost[0]}" is the first): it has'
                 " changed or is another; give the run's own data by --root DIR or --source SOURCE."
+            )
+        if whole and dataset.facts.get("by_place") and len(places) != len(ids):
+            raise PencilError(
+                f"the run had {len(ids)} examples, known by their places alone, and its data now has {len(places)}: it"
+                " has changed or is another; give the run's own data by --root DIR or --source SOURCE."
             )
         self._places = [places[name] for name in ids]
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,6 +18,7 @@ from pencil.data.identity import check_unique, fingerprint
 from pencil.data.split import choose_held_out
 from pencil.errors import PencilError, did_you_mean
 
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _TRUSTED = 0x7205
 """Separates the choice of trusted examples from the noise, which may have the same seed."""
 
@@ -56,6 +59,7 @@ def check(dataset: Dataset) -> None:
         only = f' ("{dataset.class_names[0]}")' if dataset.class_names else ""
         hint = " Labels that are -1 count as missing." if (dataset.train.given == UNLABELLED).any() else ""
         raise PencilError(f"{dataset.name} has {dataset.num_classes} class{only}; training needs at least two.{hint}")
+    _check_texts(dataset.class_names, "class")
     spelled, seen = Counter(dataset.class_names), Counter(map(_as_seen, dataset.class_names))
     for name, count in seen.items():
         if spelled[name] > 1:
@@ -80,6 +84,7 @@ def check(dataset: Dataset) -> None:
 def _check_examples(examples: Examples, name: str, num_classes: int) -> None:
     if not len(examples):
         raise PencilError(f"the {name} set is empty; give it examples, or leave it out.")
+    _check_texts(examples.ids.tolist(), "id")
     for labels in (examples.given, examples.given if examples.clean is None else examples.clean):
         wrong = np.flatnonzero((labels < UNLABELLED) | (labels >= num_classes))
         if len(wrong):
@@ -88,6 +93,12 @@ def _check_examples(examples: Examples, name: str, num_classes: int) -> None:
                 f" give 0 to {num_classes - 1}, or -1 for none."
             )
     check_unique(examples.ids)
+
+
+def _check_texts(names: Sequence[str], what: str) -> None:
+    """Refuse names that could be written into no file, as Python makes them of file names that are not UTF-8."""
+    if wrong := next((name for name in names if _SURROGATE.search(name)), ""):
+        raise PencilError(f"the {what} {wrong!a} is not Unicode text; rename it.")
 
 
 def _trust(examples: Examples, share: float, seed: int) -> Examples:

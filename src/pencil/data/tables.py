@@ -231,7 +231,7 @@ def features(table: Any, names: Sequence[str]) -> tuple[NDArray[np.float32], Dat
     return rows, {**blurred(exact, rows, titles), "features": titles}
 
 
-def _feature(table: Any, name: str) -> tuple[NDArray[np.float64], list[str]]:
+def _feature(table: Any, name: str) -> tuple[NDArray[np.floating[Any]], list[str]]:
     values = column(table, name)
     if pa.types.is_boolean(values.type):
         values = pc.cast(values, pa.int8())
@@ -248,4 +248,4 @@ def _feature(table: Any, name: str) -> tuple[NDArray[np.float64], list[str]]:
     levels, codes = np.unique(plain, return_inverse=True)
     if len(levels) > _MOST_LEVELS:
         raise PencilError(f'the column "{name}" has {len(levels)} different texts; name the features without it.')
-    return np.eye(len(levels))[codes], [f"{name}={level}" for level in levels]
+    return np.eye(len(levels), dtype=np.float32)[codes], [f"{name}={level}" for level in levels]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -88,7 +88,9 @@ def from_torch(
     inputs = _inputs(dataset, raw)
     values, truth = _label_values(dataset), None if clean is None else labels.as_values(clean)
     test_values = None if test is None else _label_values(test)
-    names = class_names if class_names is not None else getattr(dataset, "classes", None)
+    own = getattr(dataset, "classes", None)
+    # A dataset may call its number of classes so.
+    names = class_names if class_names is not None else own if isinstance(own, Iterable) else None
     by_name = names is None
     found = labels.class_names_of(*(part for part in (values, truth, test_values) if part is not None))
     classes = found if names is None else tuple(str(one) for one in names)
@@ -99,13 +101,17 @@ def from_torch(
             raise PencilError(f"there are {len(extra)} {what} for {len(train)} examples; give one each.")
     known = None if truth is None else labels.encode(truth, classes, by_name=by_name, what="clean label").given
     train = Examples(inputs, train.ids, train.given, train.distribution, marks, known)
-    held_for_test = None if test_values is None else _examples(_inputs(test, raw), test_values, classes, by_name, None)
+    held_for_test = None
+    if test_values is not None:
+        held_for_test = _examples(_inputs_like(test, inputs), test_values, classes, by_name, None)
     first = inputs.read(np.zeros(1, dtype=np.int64))
     preparation, backbone, facts = (describe_tensors(first), "", DataFacts()) if raw else describe_inputs(first)
-    terms = labels.terms_of(values, classes) if by_name else None
+    # With names of classes, numbers count these, but texts are names.
+    terms = labels.terms_of(values, classes) if by_name or values.dtype.kind not in "iuf" else None
     return Dataset(
-        name, classes, train, preparation, test=held_for_test, default_backbone=backbone, facts=facts, terms=terms
-    )
+        name, classes, train, preparation, test=held_for_test, default_backbone=backbone,
+        facts=facts | DataFacts(by_place=ids is None), terms=terms,
+    )  # fmt: skip
 
 
 def _examples(
@@ -130,6 +136,16 @@ def _inputs(dataset: Any, raw: bool) -> CalledInputs:
     highest = max(float(_raw_input(dataset, int(place)).max()) for place in places) if floats else 255.0
     scale = 255.0 if floats and highest <= 1 else 1.0
     return CalledInputs(dataset, _pixels(first, scale, 0).shape, scale)
+
+
+def _inputs_like(dataset: Any, like: CalledInputs) -> CalledInputs:
+    """Return the inputs of a test set, which must be of the shape and kind of those of training."""
+    inputs = _inputs(dataset, like.raw is not None)
+    if inputs.raw != like.raw:
+        raise PencilError("training and test inputs are whole numbers and floats; give both as the same.")
+    if inputs.shape != like.shape:
+        raise PencilError(f"test inputs are {inputs.shape}, training inputs {like.shape}; give the same shape.")
+    return inputs
 
 
 def _raw_input(dataset: Any, place: int, *, any_shape: bool = False) -> NDArray[Any]:

@@ -98,7 +98,7 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _vectors(values: Any, name: str, places: Sequence[str]) -> NDArray[np.float64]:
+def _vectors(values: Any, name: str, places: Sequence[str]) -> NDArray[np.floating[Any]]:
     if not is_vector(values.type):
         raise PencilError(f'the column "{name}" is {values.type}, the run was trained on lists of numbers there.')
     found, titles = vectors(values, name)

@@ -19,8 +19,11 @@ def is_vector(kind: Any) -> bool:
     return bool(pa.types.is_integer(kind.value_type) or pa.types.is_floating(kind.value_type))
 
 
-def vectors(values: Any, name: str) -> tuple[NDArray[np.float64], list[str]]:
-    """Return a column of lists as a matrix, NaN where a number is missing, and a title for each place: "name[0]"."""
+def vectors(values: Any, name: str) -> tuple[NDArray[np.floating[Any]], list[str]]:
+    """Return a column of lists as a matrix, NaN where a number is missing, and a title for each place: "name[0]".
+
+    Floats stay as wide as they are: they may be most of what fits into memory.
+    """
     rows = values.to_numpy(zero_copy_only=False)
     length = next((len(row) for row in rows if row is not None), 0)
     for number, row in enumerate(rows):
@@ -29,4 +32,6 @@ def vectors(values: Any, name: str) -> tuple[NDArray[np.float64], list[str]]:
             raise PencilError(
                 f'row {number + 1}, column "{name}" has {found} numbers, others have {length}; give each row as many.'
             )
-    return np.stack(rows).astype(np.float64), [f"{name}[{place}]" for place in range(length)]
+    matrix = np.stack(rows)
+    floats = matrix if matrix.dtype.kind == "f" else matrix.astype(np.float64)
+    return floats, [f"{name}[{place}]" for place in range(length)]

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from pencil.data import labels as label_values
-from pencil.data.hugging_face import Part, is_hugging_face, label_column
+from pencil.data.hugging_face import Part, class_names, is_hugging_face, label_column
 from pencil.data.located import Located, read_dataset, relocated
 from pencil.data.request import Request
 from pencil.data.shown import encode
@@ -87,8 +87,8 @@ def _refuse_other_rows(part: Part, places: list[int], labels: Labels) -> None:
     name = label_column(part.rows, Request(options=dict(settings.options), labels_needed=False))
     if settings.noise or settings.labels or name not in part.rows.column_names:
         return  # The labels that the run was given are not the dataset's own.
-    by_name = getattr(part.rows.features.get(name), "names", None) is None
-    values = Part(part.name, part.rows.with_format(None)).values(name, needed=True)
+    by_name = class_names(part.rows, name) is None
+    values = Part(part.name, part.rows.with_format(None)).values(name, labels.classes, needed=True)
     own = label_values.encode(values, labels.classes, by_name=by_name).given
     if len(other := np.flatnonzero(own != labels.whole("given")[places])):
         raise PencilError(
@@ -107,7 +107,7 @@ def _made(labels: Labels, wanted: Any, datasets: Any) -> Any:
         columns["image"] = [_picture(images, row) for row in range(len(labels.ids))]
     else:
         source = read_dataset(labels.settings.data, source=wanted.source, root=wanted.root)
-        located = Located(source, labels.ids)
+        located = Located(source, labels.ids, whole=True)
         rows = np.stack([located.read(row) for row in range(len(located))]).astype(np.float32)
         rows = rows.reshape(len(rows), -1)
         titles = source.facts.get("features")

@@ -46,7 +46,7 @@ def open_images(settings: DataSettings, ids: list[str], *, source: str, root: st
     """Find the images of a run's examples in its data, where it was or where the user says it is now."""
     if files := _originals(relocated(settings, source, root), ids):
         return Images(ids, files, None, copy)
-    return Images(ids, None, Located(read_dataset(settings, source=source, root=root), ids), copy)
+    return Images(ids, None, Located(read_dataset(settings, source=source, root=root), ids, whole=True), copy)
 
 
 def _originals(settings: DataSettings, ids: list[str]) -> list[Path] | None:

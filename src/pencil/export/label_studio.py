@@ -78,6 +78,6 @@ def _addresses(labels: Labels, out: Path, wanted: Any) -> list[str]:
 def _texts(labels: Labels, wanted: Any) -> list[str]:
     """Write each row of a table as lines of names and values."""
     dataset = read_dataset(labels.settings.data, source=wanted.source, root=wanted.root)
-    inputs, features = Located(dataset, labels.ids), dataset.facts.get("features", ())
+    inputs, features = Located(dataset, labels.ids, whole=True), dataset.facts.get("features", ())
     pairs = (values(inputs, row, features) for row in range(len(inputs)))
     return ["\n".join(f"{name}: {value}" for name, value in row) for row in pairs]

@@ -148,5 +148,5 @@ def open_desk(path: str | Path, *, source: str = "", root: str = "") -> Desk:
     classes = read_classes(folder.classes)
     ids = read_labels(folder.labels)["id"].to_pylist()
     dataset = read_dataset(from_home(settings.data, folder.homes()), source=source, root=root)
-    pictures = Pictures(Located(dataset, ids), dataset.facts.get("features", ()))
+    pictures = Pictures(Located(dataset, ids, whole=True), dataset.facts.get("features", ()))
     return Desk(folder, classes, pictures, dataset.preparation.kind)

@@ -50,3 +50,14 @@ def test_missing_and_wrong_lists_are_named(fakes, load_data, tmp_path):
     (folder / "images.txt").unlink()
     with pytest.raises(PencilError, match=r"images\.txt is missing"):
         load_data(folder)
+
+
+def test_classes_go_by_their_numbers(fakes, load_data, tmp_path):
+    folder = fakes.cub200(tmp_path)
+    lines = (folder / "classes.txt").read_text().splitlines()
+    (folder / "classes.txt").write_text("\n".join(reversed(lines)))
+    data = load_data(folder, options={"size": 20}, held_out=0.0)
+    assert [data.class_names[label] for label in data.train.given] == [name.split("/")[0] for name in data.train.ids]
+    (folder / "classes.txt").write_text("\n".join(lines).replace("3 ", "4 "))
+    with pytest.raises(PencilError, match=r"classes\.txt does not number its classes from 1 to 3"):
+        load_data(folder)

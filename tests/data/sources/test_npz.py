@@ -40,3 +40,11 @@ def test_a_damaged_file(load_data, tmp_path):
     (tmp_path / "d.npz").write_bytes(b"PK damaged")
     with pytest.raises(PencilError, match=r"d\.npz cannot be read"):
         load_data(tmp_path / "d.npz")
+
+
+def test_names_of_classes_and_texts_in_bytes(load_data, tmp_path):
+    names, texts = np.array([b"caf\xc3\xa9", b"tea"]), np.array([b"hot", b"cold", b"hot", b"cold"])
+    np.savez(tmp_path / "d.npz", x=np.eye(4), y=[0, 1, 0, 1], class_names=names, texts=texts)
+    data = load_data(tmp_path / "d.npz", held_out=0.0)
+    assert data.class_names == ("café", "tea")
+    assert data.train.texts["text"].tolist() == ["hot", "cold", "hot", "cold"]

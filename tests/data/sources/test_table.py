@@ -1,5 +1,6 @@
 """Tables of features or of image paths."""
 
+import tracemalloc
 from decimal import Decimal
 
 import numpy as np
@@ -8,7 +9,7 @@ import pyarrow.parquet
 import pytest
 
 from pencil.config import DataSettings
-from pencil.data import read
+from pencil.data import read, tables
 from pencil.errors import PencilError
 
 
@@ -444,3 +445,18 @@ def test_row_numbers_that_pandas_wrote_and_read_are_left_out(load_data, tmp_path
     data = load_data(csv(tmp_path, "Unnamed: 0,Unnamed: 1,label\n2,5,x\n0,5,y\n1,6,x\n"), held_out=0.0)
     assert data.facts["features"] == ["Unnamed: 1"]
     assert data.facts["left_out"] == 'the column "Unnamed: 0" is the index of a data frame and is left out.'
+
+
+@pytest.mark.parametrize("kind", ["vectors", "texts"])
+def test_features_are_not_copied_many_times(kind):
+    count, width = 2000, 64
+    flat = pa.array(np.zeros(count * width, dtype=np.float32))
+    columns = {"vectors": pa.FixedSizeListArray.from_arrays(flat, width)}
+    columns["texts"] = pa.array([f"text {row % width}" for row in range(count)])
+    tracemalloc.start()
+    try:
+        rows, _ = tables.features(pa.table(columns), [kind])
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert rows.shape == (count, width) and peak < 4 * rows.nbytes

@@ -17,7 +17,7 @@ def read(request: Request) -> Dataset:
     """Read the folder CUB_200_2011, or the one that holds it, with the published training and test sets."""
     request.check_options("cub200", image_files.OPTIONS)
     root = _root(request)
-    classes = tuple(read_pairs(root / "classes.txt").values())
+    classes = _class_names(root / "classes.txt")
     paths = read_pairs(root / "images.txt")
     labels = read_numbers(root / "image_class_labels.txt", len(classes), first=1)
     in_train = read_numbers(root / "train_test_split.txt", 2)
@@ -25,7 +25,7 @@ def read(request: Request) -> Dataset:
         if key not in labels or key not in in_train:
             raise PencilError(f"{root}: image {key} has no class or no set; unpack the dataset again.")
     # Training images first, so that each set is one run of the decoded file.
-    order = sorted(paths, key=lambda key: (not in_train[key], int(key)))
+    order = sorted(paths, key=lambda key: (not in_train[key], len(key), key))
     names = [paths[key] for key in order]
     files = [root / "images" / Path(name) for name in names]
     inputs, preparation, _, facts = image_files.read_images(files, names, request, size=256, pretrained=True)
@@ -40,6 +40,14 @@ def original_files(request: Request) -> dict[str, Path]:
     """Return the file of each image."""
     root = _root(request)
     return {name: root / "images" / name for name in read_pairs(root / "images.txt").values()}
+
+
+def _class_names(path: Path) -> tuple[str, ...]:
+    """Return what classes are called by their numbers, which count from 1, in whatever order they are listed."""
+    names = read_pairs(path)
+    if set(names) != {str(number + 1) for number in range(len(names))}:
+        raise PencilError(f"{path} does not number its classes from 1 to {len(names)}; unpack the dataset again.")
+    return tuple(names[str(number + 1)] for number in range(len(names)))
 
 
 def _root(request: Request) -> Path:

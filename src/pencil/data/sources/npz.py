@@ -44,8 +44,6 @@ def _with_labels(arrays: dict[str, Any]) -> dict[str, Any]:
 
 def _optional(arrays: dict[str, Any]) -> dict[str, Any]:
     given = {name: arrays[name] for name in _OPTIONAL if name in arrays}
-    if "class_names" in given:
-        given["class_names"] = [str(name) for name in given["class_names"]]
     if ("x_test" in arrays) != ("y_test" in arrays):
         missing = "y_test" if "x_test" in arrays else "x_test"
         raise PencilError(f'there is no array "{missing}"; give both x_test and y_test, or neither.')
