@@ -126,6 +126,26 @@ def test_mistakes_are_named(module: Classifier, more: dict[str, Any], message: s
         fit(module, PencilCallback(Y, 3, epochs=(1, 1, 1)), tmp_path, **more)
 
 
+def test_a_trial_run_of_a_batch_needs_no_whole_training(tmp_path: Path) -> None:
+    module = Classifier()
+    fit(module, PencilCallback(Y, 3, epochs=(1, 2, 1)), tmp_path, fast_dev_run=True)
+    assert len(module.seen) == 1
+
+
+class Choosy(Classifier):
+    """Leaves out a batch, as Lightning lets a module do."""
+
+    def training_step(self, batch: Any, batch_number: int) -> Any:
+        return None if self.current_epoch == 1 else super().training_step(batch, batch_number)
+
+
+def test_a_batch_that_is_left_out_moves_nothing(tmp_path: Path) -> None:
+    module, callback = Choosy(), PencilCallback(Y, 3, epochs=(0, 3, 0), label_step=1.0)
+    fit(module, callback, tmp_path)
+    assert len(module.seen) == 2
+    assert not callback.table.is_asked
+
+
 def test_an_attribute_of_the_modules_own_is_not_overwritten(tmp_path: Path) -> None:
     module = Classifier()
     module.pencil = torch.nn.Linear(1, 1)

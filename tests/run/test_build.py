@@ -10,8 +10,10 @@ import torch
 from pencil import data
 from pencil.config import HardwareSettings, merge
 from pencil.engine import ResidentFeed, StreamingFeed
+from pencil.errors import PencilError
 from pencil.run.build import build_engine, choose_machine
 from pencil.run.plan import plan
+from pencil.runtime import Processes
 
 
 def test_table_network_and_feeds_come_from_the_plan(quick: dict[str, Any]) -> None:
@@ -44,6 +46,22 @@ def test_a_table_does_not_write_into_the_data(quick: dict[str, Any]) -> None:
     assert planned.dataset.train.distribution is not None and planned.dataset.train.trusted is not None
     np.testing.assert_allclose(planned.dataset.train.distribution, soft)
     assert planned.dataset.train.trusted.tolist() == trusted.tolist()
+
+
+class Other(Processes):
+    """The second of two processes, whose leader has another seed."""
+
+    rank, count = 1, 2
+
+    def leader_number(self, number: float) -> float:
+        return number + 1
+
+
+def test_processes_must_have_one_seed(quick: dict[str, Any]) -> None:
+    planned = plan((np.zeros((4, 2), np.float32), np.arange(4) % 2), quick)
+    machine = replace(choose_machine(planned.settings.hardware), processes=Other())
+    with pytest.raises(PencilError, match="the processes of this run have different seeds"):
+        build_engine(planned, machine)
 
 
 def test_the_same_seed_makes_the_same_network_and_another_another(quick: dict[str, Any]) -> None:

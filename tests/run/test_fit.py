@@ -259,6 +259,54 @@ def test_arrays_without_a_folder(quick: dict[str, Any]) -> None:
     assert (corrected == truth)[missing].mean() > 0.5
 
 
+def few(count: int = 60) -> tuple[Any, Any]:
+    rows, labels = load_digits(return_X_y=True)
+    return rows[:count].astype(np.float32), labels[:count]
+
+
+def test_numbers_of_numpy_are_numbers(quick: dict[str, Any], tmp_path: Path) -> None:
+    more = {
+        "backbone_options": {"hidden": np.int64(16), "depth": 1},
+        "options": {"anchor": np.float32(0.5)},
+        "teaching": {"guard": np.bool_(False)},
+    }
+    how: Any = {"settings": merge(quick, more), "out": tmp_path / "run", "seed": np.int64(5)}
+    pencil.fit(*few(), epochs=[1, 1, 1], **how)
+    saved = read_toml(tmp_path / "run" / "config.toml")
+    assert (saved["seed"], saved["options"]["anchor"], saved["teaching"]["guard"]) == (5, 0.5, False)
+    pencil.fit(*few(), resume=True, **how)
+
+
+def test_torch_is_left_as_it_was(quick: dict[str, Any]) -> None:
+    torch.set_num_threads(2)
+    torch.manual_seed(7)
+    wanted = torch.rand(3)
+    torch.manual_seed(7)
+    pencil.fit(*few(), settings=quick, epochs=[1, 1, 1])
+    assert torch.get_num_threads() == 2
+    assert torch.equal(torch.rand(3), wanted)
+
+
+@pytest.mark.parametrize(
+    "mode", [torch.no_grad, torch.inference_mode, lambda: torch.device("meta")], ids=["no_grad", "inference", "meta"]
+)
+def test_the_callers_modes_change_nothing(mode: Any, quick: dict[str, Any]) -> None:
+    plain = pencil.fit(*few(), settings=quick, epochs=[1, 2, 1])
+    with mode():
+        other = pencil.fit(*few(), settings=quick, epochs=[1, 2, 1])
+    assert all(torch.equal(value, other.model.state_dict()[name]) for name, value in plain.model.state_dict().items())
+
+
+def test_numbers_may_be_of_64_bits_where_none_are_asked_for(quick: dict[str, Any], tmp_path: Path) -> None:
+    torch.set_default_dtype(torch.float64)
+    try:
+        result = pencil.fit(*few(), settings=quick, epochs=[1, 1, 1], out=tmp_path / "run")
+        predict_run(tmp_path / "run", from_arrays(*few()))
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert {value.dtype for value in result.model.state_dict().values()} == {torch.float32}
+
+
 @pytest.mark.parametrize("terms", [[1, 2, 3], [0, 5, 10], ["ant", "bee", "cat"]], ids=str)
 @pytest.mark.parametrize("as_torch", [False, True], ids=["arrays", "torch"])
 def test_corrected_labels_are_in_the_terms_of_the_given_ones(

@@ -3,6 +3,7 @@
 import copy
 import json
 import math
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -187,6 +188,22 @@ def uncopyable() -> nn.Module:
     return network
 
 
+def traced() -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return torch.jit.trace(Looked(), torch.zeros(2, LENGTH, dtype=torch.int64))  # type: ignore[no-untyped-call]
+
+
+class Noted(Looked):
+    """Keeps something beside its tensors in its state."""
+
+    def get_extra_state(self) -> Any:
+        return {"kept": 3}
+
+    def set_extra_state(self, state: Any) -> None:
+        """Nothing is done with it."""
+
+
 def broken(spec: Any, num_classes: int) -> nn.Module:
     raise KeyError("width")
 
@@ -245,6 +262,9 @@ def test_complex_numbers_of_a_network_keep_their_imaginary_part(precision: str, 
         (nn.Sequential(nn.Flatten(), nn.LazyLinear(3)), "<Sequential> has lazy layers; call it on an example once"),
         (Turned(turns=True), "<Turned> has complex parameters; keep their real and imaginary parts apart"),
         (Turned(complex_logits=True), "<Turned> gives complex numbers; let it return logits that are real"),
+        (Looked().to("meta"), "<Looked> is on the device meta, without numbers"),
+        (Noted(), "the state of the network <Noted> has a dict, _extra_state; keep tensors alone"),
+        (traced(), "parameters of the network <TopLevelTracedModule> cannot learn in a copy"),
         (uncopyable(), r"<Looked> cannot be copied \(.*\); give a function"),
     ],
 )
@@ -253,6 +273,65 @@ def test_what_does_not_fit_is_refused_before_anything_is_written(backbone: Any, 
     with pytest.raises(PencilError, match=words):
         pencil.fit(tokens, noisy, raw=True, backbone=backbone, out=tmp_path / "run", settings=CPU)
     assert not (tmp_path / "run").exists()
+
+
+def normalised() -> nn.Module:
+    return nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, 2))
+
+
+@pytest.mark.parametrize(("count", "size"), [(61, 20), (61, 60), (60, 1)])
+def test_a_network_that_needs_others_beside_an_example_is_refused_where_one_is_left_alone(
+    count: int, size: int, tmp_path: Path
+) -> None:
+    x, y = np.random.default_rng(0).normal(size=(count, 4)).astype(np.float32), np.arange(count) % 2
+    how: Any = {"epochs": [1, 1, 1], "held_out": 0.0}
+    settings = {**CPU, "optimizer": {"batch_size": size}}
+    words = f"{count} training examples in batches of {size} have it: Expected more than 1 value"
+    with pytest.raises(PencilError, match=words):
+        pencil.fit(x, y, backbone=normalised(), out=tmp_path / "run", settings=settings, **how)
+    assert not (tmp_path / "run").exists()
+    pencil.fit(x[:60], y[:60], backbone=normalised(), settings=CPU, **how)
+
+
+def test_images_that_become_one_pixel_are_not_learned_alone() -> None:
+    images, y = np.zeros((41, 8, 8), np.uint8), np.arange(41) % 2
+    settings = {**CPU, "optimizer": {"batch_size": 20}}
+    with pytest.raises(PencilError, match="the network preact_resnet18 cannot learn from one example alone"):
+        pencil.fit(images, y, backbone="preact_resnet18", epochs=[1, 1, 1], held_out=0.0, settings=settings)
+
+
+class Repeating(nn.Linear):
+    """Has a buffer that repeats one number, and one of whole numbers."""
+
+    def __init__(self) -> None:
+        super().__init__(LENGTH, 3)
+        self.register_buffer("scale", torch.full((1,), 0.1).expand(LENGTH))
+        self.register_buffer("places", torch.arange(3)[:, None].expand(3, 4))
+
+    def forward(self, input: Tensor) -> Tensor:
+        return super().forward(input.to(self.weight.dtype) * self.scale)
+
+
+@pytest.mark.parametrize("make", [Repeating, lambda: nn.Sequential(Repeating().double()), lambda: Repeating().half()])
+def test_a_network_is_brought_to_the_precision_wherever_it_is_used(
+    make: Callable[[], nn.Module], tmp_path: Path
+) -> None:
+    tokens, _, noisy = sentences(60)
+    own, x = make(), tokens.astype(np.float32)
+    how: Any = {"raw": True, "settings": CPU, "epochs": [1, 1, 1], "backbone": own}
+    trained = pencil.fit(x, noisy, out=tmp_path / "run", **how).model
+    predicted = predict_run(tmp_path / "run", from_arrays(x, noisy, raw=True), backbone=own).probabilities
+    with torch.no_grad():
+        assert np.allclose(predicted, trained(torch.from_numpy(x)).softmax(-1), atol=1e-6)
+    pencil.fit(x, noisy, start_from=tmp_path / "run", **how)
+
+
+def test_a_compiled_network_is_given_again(tmp_path: Path) -> None:
+    tokens, _, noisy = sentences(60)
+    own = torch.compile(reader(), backend="eager")
+    trained = pencil.fit(tokens, noisy, raw=True, backbone=own, settings=CPU, epochs=[1, 1, 1], out=tmp_path / "run")
+    again = pencil.fit(tokens, noisy, backbone=own, resume=True, out=tmp_path / "run")
+    assert np.array_equal(again.corrected_labels, trained.corrected_labels)
 
 
 class TwoOutputs(nn.Linear):
@@ -290,6 +369,8 @@ def test_processes_start_from_one_network(tmp_path: Path, warm_file: Callable[..
     (given, one), (other, two) = (torch.load(tmp_path / f"{rank}.pt") for rank in range(2))
     assert not torch.equal(given["0.weight"], other["0.weight"]), "each was given another"
     assert all(torch.equal(value, two[name]) for name, value in one.items())
+    first, second = (np.load(tmp_path / f"{rank}.npy") for rank in range(2))
+    assert len(first) == 120 and np.array_equal(first, second), "both have the labels, of a finished run too"
 
 
 def test_what_is_frozen_stays() -> None:

@@ -1,6 +1,7 @@
 """Rows in a sparse file, and the journal that undoes what came after a checkpoint."""
 
 import errno
+import gc
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -209,3 +210,14 @@ def test_a_process_that_died_between_its_first_checkpoint_and_the_journal_goes_o
     again.write(np.array([3]), _random(0, 1))
     again.roll_back(1, *state)
     assert not again.read(np.array([3]))[1].any()
+
+
+def test_the_files_are_let_go_with_the_rows(tmp_path: Path) -> None:
+    rows = _rows(tmp_path)
+    rows.write(np.arange(3), _random(0, 3))
+    handles = rows.handle, rows.journal.handle
+    del rows
+    gc.collect()
+    for handle in handles:
+        with pytest.raises(OSError):
+            os.fstat(handle)

@@ -1,6 +1,15 @@
 """Settings: plain frozen records, their text forms, and how they are layered."""
 
-from pencil.config.document import build_record, from_document, merge, override, read_toml, to_document, write_toml
+from pencil.config.document import (
+    build_record,
+    from_document,
+    merge,
+    override,
+    plain_numbers,
+    read_toml,
+    to_document,
+    write_toml,
+)
 from pencil.config.ranges import Range
 from pencil.config.schedule import Schedule
 from pencil.config.settings import (
@@ -25,6 +34,7 @@ __all__ = [
     "from_document",
     "merge",
     "override",
+    "plain_numbers",
     "read_toml",
     "to_document",
     "write_toml",

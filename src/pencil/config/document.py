@@ -32,6 +32,16 @@ def merge(base: Mapping[str, Any], *layers: Mapping[str, Any]) -> Document:
     return merged
 
 
+def plain_numbers(value: Any) -> Any:
+    """Return settings whose numbers are Python's own; a seed drawn by NumPy is a number like any other."""
+    if isinstance(value, Mapping):
+        return {key: plain_numbers(inner) for key, inner in value.items()}
+    if type(value).__module__ != "numpy" or getattr(value, "ndim", None) != 0:
+        return value
+    number = value.item()
+    return float(str(value)) if isinstance(number, float) else number
+
+
 def override(assignment: str) -> Document:
     """Turn `key=value` of the command line into a layer; a bare key that is no setting is the method's option."""
     key, equals, text = assignment.partition("=")

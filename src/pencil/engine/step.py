@@ -62,7 +62,7 @@ class Step:
         # Where labels stay and nothing is recorded of predictions, nobody asks the teacher.
         self.taught = state.average is not None and (phase.rule.moves or phase.track_predictions)
         self.teacher: nn.Module | None = wrap(state.average.network) if state.average and self.taught else None
-        self.found = torch.zeros(1, device=state.device)
+        self.found = torch.zeros(1, dtype=torch.float32, device=state.device)
         # Compiled, all columns are read at once, and written. What other tables do besides is not for the compiler.
         self.dense = type(state.table) is ExampleTable
         self.begin, self.end = wrap(self._begin), wrap(self._end)

@@ -1,8 +1,7 @@
 """Trains in memory: no run folder, nothing left behind but what was learned."""
 
 import copy
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -12,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
+from pencil.config import plain_numbers
 from pencil.data import ArrayInputs, Dataset, Preparation
 from pencil.data.augment import Prepare
 from pencil.engine import predict
@@ -25,7 +25,7 @@ from pencil.run.plan import Plan, plan
 from pencil.run.sittings import Sittings
 from pencil.run.total import plan_epochs, read_epochs
 from pencil.run.try_network import try_network
-from pencil.runtime import PRECISIONS, choose_device
+from pencil.runtime import PRECISIONS, choose_device, undisturbed
 
 Document = Mapping[str, Any]
 
@@ -46,7 +46,7 @@ class Learned:
 def train(dataset: Dataset, asked: Document, epochs: int | Sequence[int] | None, verbose: int) -> Learned:
     """Train on all examples of a dataset."""
     prepared = _plan(dataset, asked, epochs)
-    with _undisturbed():
+    with undisturbed():
         machine = choose_machine(prepared.settings.hardware)
         try_network(prepared, machine)
         engine, lines = build_engine(prepared, machine)
@@ -67,18 +67,7 @@ def train(dataset: Dataset, asked: Document, epochs: int | Sequence[int] | None,
 
 
 def _plan(dataset: Dataset, asked: Document, epochs: int | Sequence[int] | None) -> Plan:
-    return plan_epochs(partial(plan, dataset), asked, read_epochs(epochs))
-
-
-@contextmanager
-def _undisturbed() -> Iterator[None]:
-    """Leave torch's random numbers and threads as they were: a fit must not change what its caller draws next."""
-    threads = torch.get_num_threads()
-    with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
-        try:
-            yield
-        finally:
-            torch.set_num_threads(threads)
+    return plan_epochs(partial(plan, dataset), plain_numbers(asked), read_epochs(epochs))
 
 
 def probabilities(model: nn.Module, preparation: Preparation, inputs: NDArray[Any], device: str) -> NDArray[Any]:

@@ -57,7 +57,8 @@ class PencilCallback(Callback):  # type: ignore[misc]
             raise PencilError(f"the module has an attribute {ATTRIBUTE} of its own; rename it for PencilCallback.")
         setattr(pl_module, ATTRIBUTE, self.table)
         last = trainer.max_epochs
-        if stage == "fit" and last is not None and 0 <= last < self.num_epochs:
+        tried = trainer.fast_dev_run  # A few batches, to see whether all of it runs.
+        if stage == "fit" and not tried and last is not None and 0 <= last < self.num_epochs:
             raise PencilError(
                 f"the Trainer stops after {last} epochs, but PENCIL's phases take {self.num_epochs};"
                 " give Trainer(max_epochs=callback.num_epochs), or the callback other epochs."
@@ -69,8 +70,10 @@ class PencilCallback(Callback):  # type: ignore[misc]
         pl_module.log("label_step", float(self.table.eta), rank_zero_only=True)
 
     def on_train_batch_end(self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
-        """Move the labels of the batch."""
+        """Move the labels of the batch, unless training_step left it out by returning nothing."""
         if not self.table.is_asked:
+            if not outputs and pl_module.automatic_optimization:
+                return
             raise PencilError(f"training_step did not ask for self.{ATTRIBUTE}.loss(logits, index); return that loss.")
         self.table.step()
 

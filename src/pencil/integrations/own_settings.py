@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pencil import methods, recipes
-from pencil.config import PhaseSettings, Schedule, merge
+from pencil.config import PhaseSettings, Schedule, merge, plain_numbers
 from pencil.errors import PencilError
 from pencil.flips import falling_step, scale_for_classes
 from pencil.run.plan import one_spelling
@@ -48,7 +48,7 @@ def over_usual(asked: Mapping[str, Any], num_classes: int, label_epochs: int) ->
                 " leave it out."
             )
     step = falling_step(LABEL_STEP, scale_for_classes(num_classes), label_epochs)
-    mine = {"options": asked}
+    mine = {"options": plain_numbers(asked)}
     options: dict[str, Any] = one_spelling(merge({"options": OPTIONS | {"label_step": step}}, mine), mine)["options"]
     return options
 

@@ -61,11 +61,20 @@ def choose_machine(hardware: HardwareSettings) -> Machine:
 
 
 def on_machine(network: nn.Module, machine: Machine) -> nn.Module:
-    """Bring a network to the device and its numbers to the precision; torch would make complex ones real with them."""
-    device, dtype = machine.device, machine.precision.dtype
+    """Bring a network to the device and its numbers to the precision."""
+    return brought(network, machine.device, machine.precision.dtype)
+
+
+def brought(network: nn.Module, device: torch.device, dtype: torch.dtype) -> nn.Module:
+    """Bring a network to a device and its numbers to a type; torch would make complex ones real with them.
+
+    A tensor that repeats one number without holding it so often cannot be written, and becomes one that can.
+    """
 
     def bring(tensor: torch.Tensor) -> torch.Tensor:
-        return tensor.to(device, dtype if tensor.is_floating_point() else tensor.dtype)
+        there = tensor.to(device, dtype if tensor.is_floating_point() else tensor.dtype)
+        repeats = any(not step and size > 1 for step, size in zip(there.stride(), there.shape, strict=True))
+        return there.contiguous() if repeats else there
 
     network._apply(bring)  # type: ignore[no-untyped-call]
     return network
@@ -76,7 +85,9 @@ def build_engine(plan: Plan, machine: Machine, folder: Path | None = None) -> tu
 
     `folder` is where a table that does not fit into memory lives; without one it goes with the process.
     """
-    dataset, hardware, device = plan.dataset, plan.settings.hardware, machine.device
+    dataset, hardware, device, seed = plan.dataset, plan.settings.hardware, machine.device, plan.settings.seed
+    if machine.processes.any(machine.processes.leader_number(seed) != seed):
+        raise PencilError("the processes of this run have different seeds; give all the same seed, or random_state.")
 
     def new_network() -> nn.Module:
         network = plan.new_network()

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pencil.backbones import name_of
-from pencil.config import from_document, merge, read_toml, to_document, write_toml
+from pencil.config import from_document, merge, plain_numbers, read_toml, to_document, write_toml
 from pencil.engine import Stopped
 from pencil.errors import PencilError
 from pencil.results.atomic import write_atomic
@@ -31,7 +31,7 @@ from pencil.run.sittings import Sittings
 from pencil.run.start import Start, read_start
 from pencil.run.total import plan_epochs, read_epochs
 from pencil.run.try_network import try_network
-from pencil.runtime import is_leader
+from pencil.runtime import is_leader, undisturbed
 
 Document = Mapping[str, Any]
 
@@ -44,6 +44,7 @@ class Interrupted(Exception):
         self.folder, self.signal = folder, signal
 
 
+@undisturbed()
 def fit(
     source: Any = None,
     labels: Any = None,
@@ -74,7 +75,7 @@ def fit(
     """
     if labels is not None:
         source = (source, labels)
-    asked = merge(settings or {}, _named(named), {"data": {"options": {"raw": True}}} if raw else {})
+    asked = plain_numbers(merge(settings or {}, _named(named), {"data": {"options": {"raw": True}}} if raw else {}))
     epochs = read_epochs(epochs)
     progress = progress or Silent()
     if budget is not None and (resume or epochs is not None):
@@ -141,13 +142,13 @@ def _resume(
     saved = read_toml(folder.config)
     if isinstance(source, (str, Path)):
         asked = merge(asked, {"data": {"source": str(source)}})
+    own_network = asked.get("backbone")
+    if own_network is not None:
+        asked = {**asked, "backbone": name_of(own_network)}
     refuse_unnamed_code(saved, asked, folder)
     if epochs is not None:
         lengths = phase_lengths(str(saved["method"]), epochs)
         asked = merge(asked, {"phases": {name: {"epochs": count} for name, count in lengths.items()}})
-    own_network = asked.get("backbone")
-    if own_network is not None:
-        asked = {**asked, "backbone": name_of(own_network)}
     refuse_other_settings(saved, asked, folder)
     hardware = merge(saved.get("hardware", {}), asked.get("hardware", {}))
     given = None if source is None or isinstance(source, (str, Path)) else source
@@ -159,6 +160,8 @@ def _resume(
     prepared = plan(given, settings, download=download, cache_dir=cache_dir, complete=True)
     refuse_other_data(prepared, folder)
     if not is_leader():
+        if folder.status().state == "finished":
+            return _finished(prepared, folder)
         return _train(prepared, choose_machine(prepared.settings.hardware), folder, Silent(), None)
     with folder.lock():
         progress.note(
@@ -220,6 +223,7 @@ def _train(
     if leads:
         folder.seal(folder.config, *folder.description, *folder.outcome)
         folder.set_state("finished")
+    machine.processes.leader_says(True)  # The others wait for what the leading one has written.
     return Result(engine.state.network.eval(), folder.path, kept, prepared.dataset.terms)
 
 

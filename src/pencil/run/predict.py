@@ -24,6 +24,7 @@ from pencil.errors import PencilError, did_you_mean
 from pencil.results.arrays import read_arrays
 from pencil.results.documents import damaged, read_classes, read_object
 from pencil.results.folder import RunFolder
+from pencil.run.build import brought
 from pencil.run.home import at_home
 from pencil.run.preparation import read_preparation
 from pencil.run.sittings import changed
@@ -74,6 +75,7 @@ def load_network(folder: RunFolder, settings: Settings, *, backbone: str | backb
     classes = read_classes(folder.classes)
     wanted = backbone if backbones.is_given(name) else name
     model = backbones.create(wanted, preparation.spec, len(classes), _without_weights(settings.backbone_options))
+    model = brought(model, torch.device("cpu"), torch.float32)
     weights = {k: torch.from_numpy(np.array(v)) for k, v in read_arrays(folder.model).items()}
     try:
         model.load_state_dict(weights)

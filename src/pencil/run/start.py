@@ -18,6 +18,7 @@ from pencil.results.documents import damaged
 from pencil.results.folder import RunFolder
 from pencil.results.labels_table import check_labels
 from pencil.results.read import Run
+from pencil.run.build import brought
 from pencil.run.plan import Plan
 from pencil.table.rules import log_distribution
 
@@ -120,7 +121,7 @@ def _weights(parent: Run, plan: Plan) -> dict[str, Tensor]:
     """Read the parent's weights, once they are known to fit the network."""
     weights = {name: torch.from_numpy(np.array(value)) for name, value in parent.weights().items()}
     try:
-        plan.new_network().load_state_dict(weights)
+        brought(plan.new_network(), torch.device("cpu"), torch.float32).load_state_dict(weights)
     except RuntimeError:
         raise PencilError(
             f"the weights of the run in {parent.folder.path} do not fit the network {plan.settings.backbone} on this"

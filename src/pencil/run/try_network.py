@@ -22,20 +22,52 @@ TOLD = {
 def try_network(plan: Plan, machine: Machine) -> None:
     """Make the run's network; one that may not fit the data must turn examples into a number for each class."""
     network, name = plan.new_network(), plan.settings.backbone
-    if not (is_users_own(name) or plan.dataset.preparation.kind == "tensors"):
-        return
-    _check_parameters(network, name)
-    inputs = _inputs(plan, machine)
-    network = on_machine(network, machine)
-    told = TOLD[plan.dataset.preparation.kind]
-    _check_gradients(network, _outputs(network.train(), inputs, machine, name, told, plan.dataset.num_classes), name)
-    with torch.no_grad():
-        _outputs(network.eval(), inputs, machine, name, told, plan.dataset.num_classes)
+    if is_users_own(name) or plan.dataset.preparation.kind == "tensors":
+        _check_parameters(network, name)
+        inputs = _inputs(plan, machine)
+        network = on_machine(network, machine)
+        told, classes = TOLD[plan.dataset.preparation.kind], plan.dataset.num_classes
+        _check_gradients(network, _outputs(network.train(), inputs, machine, name, told, classes), name)
+        with torch.no_grad():
+            _outputs(network.eval(), inputs, machine, name, told, classes)
+    if single := _single(plan, machine):
+        _check_single(on_machine(network, machine), plan, machine, single)
+
+
+def _single(plan: Plan, machine: Machine) -> str:
+    """Say how a batch, or a process's share of it, comes to have one example; nothing where none does."""
+    examples, most = len(plan.dataset.train), plan.settings.optimizer.batch_size
+    for size in (min(most, examples), examples % most):
+        # Processes take pairs in turn; the last of an odd number stands alone.
+        if size % 2 and size // 2 < machine.processes.count:
+            return f"{examples} training examples in batches of {most}"
+    return ""
+
+
+def _check_single(network: nn.Module, plan: Plan, machine: Machine, single: str) -> None:
+    try:
+        with torch.no_grad(), machine.precision.forward(machine.device):
+            network.train()(_inputs(plan, machine)[:1])
+    except Exception as error:  # A user's code may fail in any way.
+        raise PencilError(
+            f"the network {plan.settings.backbone} cannot learn from one example alone, as {single} have it:"
+            f" {first_line(error)}; use another --set optimizer.batch_size."
+        ) from error
 
 
 def _check_parameters(network: nn.Module, name: str) -> None:
     if any(nn.parameter.is_lazy(parameter) for parameter in network.parameters()):
         raise PencilError(f"the network {name} has lazy layers; call it on an example once before you give it.")
+    if any(tensor.is_meta for tensor in (*network.parameters(), *network.buffers())):
+        raise PencilError(f"the network {name} is on the device meta, without numbers; make it on the CPU.")
+    if not all(parameter.is_leaf for parameter in network.parameters()):
+        # What is scripted or traced is no longer so in a copy.
+        raise PencilError(f"the parameters of the network {name} cannot learn in a copy; give it as it was in Python.")
+    for key, value in network.state_dict().items():
+        if not isinstance(value, Tensor):
+            raise PencilError(
+                f"the state of the network {name} has a {type(value).__name__}, {key}; keep tensors alone."
+            )
     if any(parameter.is_complex() for parameter in network.parameters()):
         raise PencilError(f"the network {name} has complex parameters; keep their real and imaginary parts apart.")
     if not any(parameter.requires_grad for parameter in network.parameters()):

@@ -8,6 +8,7 @@ from pencil.runtime.machine import (
     device_name,
     idle_gpu,
     seed_for,
+    undisturbed,
     use_threads,
 )
 from pencil.runtime.processes import ALONE, Processes, is_leader, join_processes
@@ -27,6 +28,7 @@ __all__ = [
     "join_processes",
     "seed_for",
     "shared_gpu",
+    "undisturbed",
     "use_threads",
     "visible_gpus",
 ]

@@ -87,6 +87,34 @@ def use_threads(count: int) -> int:
     return torch.get_num_threads()
 
 
+@contextlib.contextmanager
+def undisturbed() -> Iterator[None]:
+    """Leave torch as it was: a training must not change what its caller draws or computes next.
+
+    Nor must the caller's modes change the training: it needs gradients, and puts tensors on devices by itself.
+    """
+    threads, tuned, used = torch.get_num_threads(), torch.backends.cudnn.benchmark, _gpu_in_use()
+    elsewhere = torch.get_default_device().type != "cpu"
+    try:
+        with contextlib.ExitStack() as modes:
+            modes.enter_context(torch.random.fork_rng(devices=range(torch.cuda.device_count()) if used else ()))
+            modes.enter_context(torch.inference_mode(False))
+            modes.enter_context(torch.enable_grad())
+            if elsewhere:
+                modes.enter_context(torch.device("cpu"))
+            yield
+    finally:
+        torch.set_num_threads(threads)
+        torch.backends.cudnn.benchmark = tuned
+        if _gpu_in_use() and not used:
+            # What was drawn there would have followed from the caller's seed.
+            torch.cuda.manual_seed_all(torch.initial_seed())
+
+
+def _gpu_in_use() -> bool:
+    return bool(torch.cuda.is_initialized())  # type: ignore[no-untyped-call]
+
+
 def seed_for(*parts: int | str) -> int:
     """Return a 63-bit seed for one purpose, e.g. seed_for(seed, "order", epoch)."""
     text = "/".join(str(part) for part in parts).encode()

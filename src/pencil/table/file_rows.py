@@ -5,6 +5,7 @@ Shapes: N rows, B of a batch, C numbers in a row.
 
 import errno
 import os
+import weakref
 import zlib
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,8 @@ class FileRows:
         folder.mkdir(parents=True, exist_ok=True)
         self.classes, self.dtype, self.path = classes, dtype, folder / "label_logits.bin"
         self.handle = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o644)
+        # A file that was removed takes its space until nobody holds it open.
+        self.let_go = weakref.finalize(self, os.close, self.handle)
         os.ftruncate(self.handle, count * classes * dtype.itemsize)
         self.map = np.memmap(self.path, dtype=dtype, mode="r+", shape=(count, classes))
         self.journal = Journal(folder / "journal.bin", dtype)
@@ -109,7 +112,7 @@ class FileRows:
     def close(self) -> None:
         """Let go of the files."""
         self.journal.close()
-        os.close(self.handle)
+        self.let_go()
 
 
 def _checksums(rows_BC: NDArray[Any]) -> NDArray[np.int64]:

@@ -6,6 +6,7 @@ rows that were not touched yet, and is dropped.
 
 import os
 import struct
+import weakref
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -40,7 +41,7 @@ class Journal:
         os.write(handle, _START.pack(_MAGIC, generation))
         os.fsync(handle)
         os.replace(fresh, self.path)
-        self.handle = handle
+        self.handle, self.let_go = handle, weakref.finalize(self, os.close, handle)
 
     def add(self, index: NDArray[np.int64], touched: NDArray[np.bool_], old: NDArray[Any]) -> None:
         """Write down rows as they are now; `old` has those that were ever written, the others are implicit."""
@@ -86,7 +87,7 @@ class Journal:
     def close(self) -> None:
         """Let go of the file."""
         if self.handle >= 0:
-            os.close(self.handle)
+            self.let_go()
             self.handle = -1
 
 
