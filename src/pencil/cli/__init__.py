@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from io import TextIOWrapper
 
 import typer
@@ -91,7 +92,8 @@ def _write_any_sign() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             encoding = stream.encoding if stream.isatty() else "utf-8"
-            stream.reconfigure(encoding=encoding, errors="backslashreplace")
+            with suppress(OSError):  # One whose file was exchanged for a pipe stays as it is.
+                stream.reconfigure(encoding=encoding, errors="backslashreplace")
 
 
 def run(arguments: Sequence[str]) -> int:
