@@ -2,7 +2,7 @@
 
 import pytest
 
-from pencil.lines import in_one_line
+from pencil.lines import in_one_line, is_unicode
 
 
 @pytest.mark.parametrize(
@@ -17,3 +17,8 @@ from pencil.lines import in_one_line
 )
 def test_what_breaks_a_line_is_spelled_out(text: str, shown: str) -> None:
     assert in_one_line(text) == shown
+
+
+@pytest.mark.parametrize(("text", "whole"), [("", True), ("cat", True), ("Größe 🐈", True), ("caf\udce9", False)])
+def test_halves_of_characters_are_no_text(text: str, whole: bool) -> None:
+    assert is_unicode(text) is whole

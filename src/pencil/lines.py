@@ -12,6 +12,11 @@ def in_one_line(text: str) -> str:
     return "".join(_spelled(sign) if category(sign) in _ODD else sign for sign in text)
 
 
+def is_unicode(text: str) -> bool:
+    """Say whether a text can be written into a file; names of files that are not UTF-8 come as others."""
+    return text.isascii() or not any(category(sign) == "Cs" for sign in text)
+
+
 def first_line(error: Exception) -> str:
     """Return what went wrong in one line."""
     return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)

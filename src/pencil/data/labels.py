@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pencil.data.dataset import UNLABELLED
+from pencil.data.identity import as_text
 from pencil.data.tensors import plain
 from pencil.errors import PencilError, did_you_mean
 
@@ -68,7 +69,7 @@ def _from_objects(array: NDArray[Any]) -> NDArray[Any]:
         return np.array([np.asarray(value) for value in array])
     if array.ndim == 2:
         return np.array(array.tolist())
-    array = np.array([_decoded(value) for value in array], dtype=object)
+    array = np.array([as_text(value, "label") if isinstance(value, bytes) else value for value in array], dtype=object)
     missing = np.array([_is_missing(value) for value in array], dtype=bool)
     if not all(isinstance(value, (Real, np.bool_)) for value in array[~missing]):
         texts = [None if gone else str(value) for value, gone in zip(array, missing, strict=True)]
@@ -77,13 +78,6 @@ def _from_objects(array: NDArray[Any]) -> NDArray[Any]:
         # Not by way of floats, which merge large ones.
         return np.array([UNLABELLED if gone else int(value) for value, gone in zip(array, missing, strict=True)])
     return _whole(np.array([np.nan if gone else float(value) for value, gone in zip(array, missing, strict=True)]))
-
-
-def _decoded(value: Any) -> Any:
-    try:
-        return value.decode() if isinstance(value, bytes) else value
-    except UnicodeDecodeError as error:
-        raise PencilError(f"the label {value!r} is not UTF-8 text; give names as texts.") from error
 
 
 def _is_missing(value: Any) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
@@ -17,8 +16,8 @@ from pencil.data.dataset import UNLABELLED, DataFacts, Dataset, Examples, Prepar
 from pencil.data.identity import check_unique, fingerprint
 from pencil.data.split import choose_held_out
 from pencil.errors import PencilError, did_you_mean
+from pencil.lines import is_unicode
 
-_SURROGATE = re.compile("[\ud800-\udfff]")
 _TRUSTED = 0x7205
 """Separates the choice of trusted examples from the noise, which may have the same seed."""
 
@@ -97,7 +96,7 @@ def _check_examples(examples: Examples, name: str, num_classes: int) -> None:
 
 def _check_texts(names: Sequence[str], what: str) -> None:
     """Refuse names that could be written into no file, as Python makes them of file names that are not UTF-8."""
-    if wrong := next((name for name in names if _SURROGATE.search(name)), ""):
+    if wrong := next((name for name in names if not is_unicode(name)), ""):
         raise PencilError(f"the {what} {wrong!a} is not Unicode text; rename it.")
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from pencil.errors import PencilError
+from pencil.lines import is_unicode
 from pencil.results.atomic import cannot_write, sweep
 from pencil.results.documents import damaged, read_object, write_json
 from pencil.results.environment import pencil_version
@@ -200,7 +201,7 @@ class RunFolder:
 
 def _started_in(path: Path) -> tuple[str, ...]:
     here = Path.cwd()
-    if not _is_text(here):  # JSON cannot hold it.
+    if not is_unicode(str(here)):  # JSON cannot hold it.
         return ()
     try:
         return os.path.relpath(here, path.resolve()), str(here)
@@ -208,16 +209,9 @@ def _started_in(path: Path) -> tuple[str, ...]:
         return (str(here),)
 
 
-def _is_text(path: Path) -> bool:
-    try:
-        return bool(str(path).encode())
-    except UnicodeEncodeError:
-        return False
-
-
 def _refuse_odd_name(path: Path) -> None:
     """Refuse a place whose name, or that of a folder above it, neither JSON nor Parquet's writer can take."""
-    if not _is_text(path.absolute()):
+    if not is_unicode(str(path.absolute())):
         raise PencilError(f"the name of {str(path.absolute())!r} is not UTF-8; rename it, or give another folder.")
 
 

@@ -1,6 +1,7 @@
 """Runs many configurations as separate processes, several at a time; each has its own run folder."""
 
 import contextlib
+import math
 import os
 import subprocess
 import sys
@@ -56,9 +57,7 @@ def run_jobs(jobs: Sequence[Job], *, parallel: int, tell: Callable[[str], None])
         waiting.put(job)
     outcomes: dict[str, Outcome] = {}
     children: set[subprocess.Popen[bytes]] = set()
-    at_once = min(parallel, sum(not _is_finished(job) for job in jobs))
-
-    gpus = visible_gpus()
+    gpus, at_once = visible_gpus(), min(parallel, sum(not _is_finished(job) for job in jobs))
 
     def work(place: int, shared: Mapping[str, str]) -> None:
         gpu = gpus[place % len(gpus)] if len(gpus) > 1 else None
@@ -69,7 +68,8 @@ def run_jobs(jobs: Sequence[Job], *, parallel: int, tell: Callable[[str], None])
                 outcomes[job.name] = outcome = _run(job, environment, children, tell)
                 tell(f"{job.name}: {outcome.state}{': ' + outcome.reason if outcome.reason else ''}")
 
-    with shared_gpu(-(-at_once // max(len(gpus), 1))) as shared:
+    of_one_gpu = math.ceil(at_once / max(len(gpus), 1))
+    with shared_gpu(of_one_gpu) as shared:
         places = range(max(at_once, 1))
         threads = [threading.Thread(target=work, args=[place, shared], daemon=True) for place in places]
         for thread in threads:

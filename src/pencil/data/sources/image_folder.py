@@ -13,6 +13,7 @@ from pencil.data import image_files
 from pencil.data.dataset import UNLABELLED, Dataset, Examples
 from pencil.data.request import Request
 from pencil.errors import PencilError, did_you_mean
+from pencil.lines import is_unicode
 
 _SETS = {
     "train": "train",
@@ -80,17 +81,9 @@ def _unlabelled(root: Path, request: Request) -> Dataset:
 def _ids(files: list[Path], root: Path) -> list[str]:
     """Name images by their paths below the folder; a name of another encoding could be written into no file."""
     for file in files:
-        if not _is_text(str(file)):
+        if not is_unicode(str(file)):
             raise PencilError(f"the name of {str(file)!a} is not UTF-8; rename it.")
     return [file.relative_to(root).as_posix() for file in files]
-
-
-def _is_text(name: str) -> bool:
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _subfolders(folder: Path) -> list[Path]:
