@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from pencil.reproduce.figures import FIGURES, correct_labels, described, needs_series, paper_curves, write_figure
+from pencil.reproduce.figures import FIGURES, correct_labels, described, needs_series, write_figure
+from pencil.reproduce.paper import paper_curves
 from pencil.reproduce.study import STUDIES
 from pencil.reproduce.trial import Wanted, plan_trials
 

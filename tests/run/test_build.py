@@ -64,6 +64,18 @@ def test_processes_must_have_one_seed(quick: dict[str, Any]) -> None:
         build_engine(planned, machine)
 
 
+class Alike(Processes):
+    """Numbers of processes come as floats."""
+
+    def leader_number(self, number: float) -> float:
+        return float(number)
+
+
+def test_a_large_seed_is_one_seed(quick: dict[str, Any]) -> None:
+    planned = plan((np.zeros((4, 2), np.float32), np.arange(4) % 2), merge(quick, {"seed": 2**53 + 1}))
+    build_engine(planned, replace(choose_machine(planned.settings.hardware), processes=Alike()))
+
+
 def test_the_same_seed_makes_the_same_network_and_another_another(quick: dict[str, Any]) -> None:
     def weights(seed: int) -> torch.Tensor:
         planned = plan("digits", merge(quick, {"seed": seed}))

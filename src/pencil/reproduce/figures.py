@@ -1,18 +1,16 @@
 """Figures 2 and 3: correct labels over the epochs of label learning, from the records of their cells."""
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
+from pencil.reproduce.paper import paper_curves
 from pencil.reproduce.record import Record
 from pencil.reproduce.trial import Trial
 from pencil.results.atomic import write_atomic
 
 PHASE = "labels"
-CURVES = Path(__file__).with_name("paper_figures.toml")
 
 
 @dataclass(frozen=True)
@@ -40,21 +38,6 @@ DESCRIBED = {
     "figure2": "The paper's text: about 16,000 of 45,000 labels are correct at the start, about 39,000 at the end.",
     "figure3": "The paper's text gives no numbers for this figure.",
 }
-
-
-@dataclass(frozen=True)
-class PaperCurve:
-    """Correct labels of CIFAR-10's 45,000 as the authors drew them, by epoch of label learning."""
-
-    epochs: Sequence[int]
-    correct: Sequence[int]
-
-
-@cache
-def paper_curves() -> Mapping[str, PaperCurve]:
-    """Read the authors' curves, by figure."""
-    document = tomllib.loads(CURVES.read_text(encoding="utf-8"))
-    return {name: PaperCurve(**curve) for name, curve in document.items()}
 
 
 def described(name: str) -> str:

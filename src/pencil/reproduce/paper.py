@@ -1,14 +1,15 @@
-"""The paper's numbers, read from paper_tables.toml."""
+"""The paper's numbers, read from paper_tables.toml, and its curves, read from paper_figures.toml."""
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 FILE = Path(__file__).with_name("paper_tables.toml")
+CURVES = Path(__file__).with_name("paper_figures.toml")
 MEASURES = ("best", "last")
 NOT_THERE, NO_NUMBER = ".", "?"
 
@@ -60,6 +61,21 @@ class PaperTable:
     def row(self, system: str) -> PaperRow | None:
         """Return a system's row, None where the paper has none."""
         return next((row for row in self.rows if row.system == system), None)
+
+
+@dataclass(frozen=True)
+class PaperCurve:
+    """Correct labels of CIFAR-10's 45,000 as the authors drew them, by epoch of label learning."""
+
+    epochs: Sequence[int]
+    correct: Sequence[int]
+
+
+@cache
+def paper_curves() -> Mapping[str, PaperCurve]:
+    """Read the authors' curves, by figure."""
+    document = tomllib.loads(CURVES.read_text(encoding="utf-8"))
+    return {name: PaperCurve(**curve) for name, curve in document.items()}
 
 
 @cache

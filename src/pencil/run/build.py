@@ -85,7 +85,8 @@ def build_engine(plan: Plan, machine: Machine, folder: Path | None = None) -> tu
 
     `folder` is where a table that does not fit into memory lives; without one it goes with the process.
     """
-    dataset, hardware, device, seed = plan.dataset, plan.settings.hardware, machine.device, plan.settings.seed
+    dataset, hardware, device, seed = plan.dataset, plan.settings.hardware, machine.device, float(plan.settings.seed)
+    # As floats, which large ones travel as.
     if machine.processes.any(machine.processes.leader_number(seed) != seed):
         raise PencilError("the processes of this run have different seeds; give all the same seed, or random_state.")
 

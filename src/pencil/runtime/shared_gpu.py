@@ -20,8 +20,8 @@ Four runs of ResNet-34 did 49.6 k images per second so and 41.6 k without a limi
 
 def visible_gpus() -> list[str]:
     """Return what the GPUs that this process sees are called in `VISIBLE`."""
-    named = os.environ.get(VISIBLE, "").split(",") if os.environ.get(VISIBLE) else []
-    return [named[place] if named else str(place) for place in range(torch.cuda.device_count())]
+    named, count = os.environ.get(VISIBLE), torch.cuda.device_count()
+    return named.split(",")[:count] if named else [str(place) for place in range(count)]
 
 
 @contextlib.contextmanager
