@@ -46,10 +46,11 @@ def script(path: Path, python: str) -> Path:
     return path
 
 
-def test_runs_at_once_get_half_of_the_processors_each_and_mps_is_ended(told: Path) -> None:
-    with shared_gpu(4) as shared:
+@pytest.mark.parametrize(("runs", "limit"), [(2, "100"), (3, "50"), (4, "50"), (8, "25"), (300, "1")])
+def test_runs_at_once_get_a_share_of_the_processors_each_and_mps_is_ended(told: Path, runs: int, limit: str) -> None:
+    with shared_gpu(runs) as shared:
         assert told.read_text() == "start\n"
-    assert shared == {"CUDA_MPS_ACTIVE_THREAD_PERCENTAGE": "50"}
+    assert shared == {"CUDA_MPS_ACTIVE_THREAD_PERCENTAGE": limit}
     assert told.read_text() == "start\nquit\n"
 
 
@@ -86,7 +87,7 @@ def test_each_run_of_a_queue_finds_its_limit(
     reads = f"import os; print(os.environ.get('{LIMIT}', 'none'))"
     monkeypatch.setattr(queue.sys, "executable", str(script(tmp_path / "python", reads)))
     jobs = [Job(name, tmp_path / "runs" / name, {}) for name in names]
-    assert [outcome.state for outcome in run_jobs(jobs, parallel=2, tell=lambda _: None)] == ["finished"] * len(names)
+    assert [outcome.state for outcome in run_jobs(jobs, parallel=3, tell=lambda _: None)] == ["finished"] * len(names)
     assert [job.log.read_text().strip() for job in jobs] == [limit] * len(names)
 
 
@@ -105,7 +106,7 @@ def test_runs_are_spread_over_gpus_and_limited_where_several_share_one(
 
     assert sorted(seen([{}, {"hardware": {"device": "auto"}}], "a")) == ["4 None", "GPU-7f None"]
     assert not told.exists()
-    assert sorted(seen([{}] * 3, "b")) == ["4 50", "4 50", "GPU-7f 50"]
+    assert sorted(seen([{}] * 3, "b")) == ["4 100", "4 100", "GPU-7f 100"]
     assert seen([{"hardware": {"device": "cuda:1"}}] * 2, "c") == ["4,GPU-7f None"] * 2, "as it says"
 
 
@@ -115,7 +116,7 @@ def test_a_run_that_is_left_alone_by_finished_ones_is_not_limited(
     jobs = [Job(name, tmp_path / name, {}) for name in "ab"]
     monkeypatch.setattr(queue, "state_of", lambda folder: "finished" if folder.name == "a" else None)
     monkeypatch.setattr(queue.sys, "executable", "/bin/true")
-    assert [outcome.state for outcome in run_jobs(jobs, parallel=2, tell=lambda _: None)] == ["skipped", "finished"]
+    assert [outcome.state for outcome in run_jobs(jobs, parallel=3, tell=lambda _: None)] == ["skipped", "finished"]
     assert not told.exists()
 
 

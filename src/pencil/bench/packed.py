@@ -8,9 +8,10 @@ import tempfile
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -94,24 +95,30 @@ def numbers_at_once(parallel: int) -> list[int]:
 def start_and_pack(
     settings: dict[str, Any], *, examples: int, parallel: int, seconds: float, tell: Callable[[str], None]
 ) -> Packed:
-    """Start a process afresh and again, then `parallel` of them, and let more and more of these train at once."""
-    with shared_gpu(parallel) as shared, tempfile.TemporaryDirectory(prefix="pencil-bench-") as folder:
+    """Start a process afresh and again, then several sets of them up to `parallel`, and let these train in turns."""
+    with ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="pencil-bench-"))
+        # Each number has processes of its own, since what one may use of the GPU depends on how many there are.
+        shares = {number: stack.enter_context(shared_gpu(number)) for number in numbers_at_once(parallel)}
         started: dict[str, float] = {}
         for name in ("process to first step, compiling", "process to first step, compiled before"):
             with _stopped([Worker(settings, examples, Path(folder), {})]) as [worker]:
                 started[name] = worker.wait_ready()
-        with _stopped([Worker(settings, examples, Path(folder), shared) for _ in range(parallel)]) as workers:
-            for worker in workers:
-                worker.wait_ready()
-            numbers, seen = numbers_at_once(parallel), dict[int, str | None]()
+        workers = dict[int, list[Worker]]()
+        for number, share in shares.items():
+            begun = [Worker(settings, examples, Path(folder), share) for _ in range(number)]
+            workers[number] = stack.enter_context(_stopped(begun))
+        for worker in chain.from_iterable(workers.values()):
+            worker.wait_ready()
+        seen = dict[int, str | None]()
 
-            def run(number: int, seconds: float) -> float:
-                rate, seen[number] = train_at_once(workers[:number], seconds)
-                return rate
+        def run(number: int, seconds: float) -> float:
+            rate, seen[number] = train_at_once(workers[number], seconds)
+            return rate
 
-            rates = take_turns({f"{number} at once": partial(run, number) for number in numbers}, seconds, tell)
+        rates = take_turns({f"{number} at once": partial(run, number) for number in workers}, seconds, tell)
         conditions = {number: said for number, said in seen.items() if said}
-        return Packed(started, dict(zip(numbers, rates.values(), strict=True)), conditions)
+        return Packed(started, dict(zip(workers, rates.values(), strict=True)), conditions)
 
 
 def train_at_once(workers: Sequence[Worker], seconds: float) -> tuple[float, str | None]:

@@ -12,16 +12,21 @@ VISIBLE = "CUDA_VISIBLE_DEVICES"
 """Which GPUs a process sees: what CUDA itself looks for in the environment."""
 LIMIT = "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"
 """How much of the GPU's processors a run may use at a time: what MPS itself looks for in the environment."""
-HALF = "50"
-"""More than a fair share, so that one run uses what others leave, and less than all, so that runs lie side by side.
-
-Four runs of ResNet-34 did 49.6 k images per second so and 41.6 k without a limit (docs/decisions/0011)."""
 
 
 def visible_gpus() -> list[str]:
     """Return what the GPUs that this process sees are called in `VISIBLE`."""
     named, count = os.environ.get(VISIBLE), torch.cuda.device_count()
     return named.split(",")[:count] if named else [str(place) for place in range(count)]
+
+
+def percent(runs: int) -> int:
+    """Return how much of a GPU's processors each of several runs may use at a time.
+
+    Twice its fair share, so that one uses what others leave; at most half, so that kernels of two lie side by side.
+    Two alone do best without a limit (docs/decisions/0011).
+    """
+    return 100 if runs <= 2 else min(50, max(200 // runs, 1))
 
 
 @contextlib.contextmanager
@@ -36,7 +41,7 @@ def shared_gpu(runs: int) -> Iterator[dict[str, str]]:
         return
     started = subprocess.run([control, "-d"], capture_output=True, check=False).returncode == 0
     try:
-        yield {LIMIT: os.environ.get(LIMIT, HALF)}
+        yield {LIMIT: os.environ.get(LIMIT, str(percent(runs)))}
     finally:
         if started and not _users(control):
             _tell(control, "quit")
