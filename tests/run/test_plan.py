@@ -63,6 +63,21 @@ def test_other_epochs_stretch_drops_and_label_rates() -> None:
     assert [tuning.lr.at(epoch, 30) for epoch in (0, 14.9, 15, 29)] == [5e-4, 5e-4, 5e-5, 5e-5]
 
 
+def test_schedules_given_beside_other_epochs_are_meant_for_those() -> None:
+    own = {"phases": {"tuning": {"lr": "0.1, 0.01@15"}}, "options": {"label_lr": "200, 100@20"}}
+    for lengths in ((1, 40, 30), 71):
+        planned = plan_epochs(partial(plan, "digits"), {"recipe": "paper/clothing1m"} | own, lengths)
+        _, labels, tuning = planned.phases
+        assert planned.settings.options["label_lr"] == "200, 100@20"
+        assert labels.label_step is not None and tuning.lr.at(15, tuning.epochs) == 0.01
+        assert labels.label_step.at(20, labels.epochs) == labels.label_step.at(0, labels.epochs) / 2
+
+
+def test_schedules_of_settings_with_lengths_stretch_with_these() -> None:
+    file = {"method": "cross_entropy", "phases": {"training": {"epochs": 10, "lr": "0.1, 0.01@5"}}}
+    assert plan("digits", file, epochs=(20,)).phases[0].lr.at(9.9, 20) == 0.1
+
+
 @pytest.mark.parametrize("asked", [{}, {"phases": {"labels": {"epochs": 4}}}], ids=["--epochs", "settings"])
 def test_labels_of_the_default_can_flip_in_few_epochs(asked: dict[str, Any]) -> None:
     few = plan("digits", asked, epochs=None if asked else (2, 4, 2)).phases[1]

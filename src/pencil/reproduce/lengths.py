@@ -10,7 +10,7 @@ from pencil.run.plan import other_lengths
 def stretched(recipe: Mapping[str, Any], schedules: Mapping[str, tuple[str, ...]], epochs: int) -> dict[str, Any]:
     """Return phases of `epochs` in all; `schedules` names the options that stretch with each phase."""
     before = {name: int(phase["epochs"]) for name, phase in recipe["phases"].items()}
-    return other_lengths(recipe, share_out(before, epochs), schedules)
+    return other_lengths(recipe, {}, share_out(before, epochs), schedules)
 
 
 def share_out(lengths: Mapping[str, int], total: int) -> dict[str, int]:

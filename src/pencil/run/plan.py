@@ -96,7 +96,7 @@ def plan(
     recipe = {} if complete else _recipe(early, method_name, dataset, lengths)
     document: Document = merge(recipe, {k: v for k, v in asked.items() if not _is_nothing(v)}, {"method": method_name})
     if epochs is not None:
-        document = merge(document, other_lengths(document, lengths, methods.kind(method_name).phase_schedules))
+        document = merge(document, other_lengths(document, asked, lengths, methods.kind(method_name).phase_schedules))
     settings, warning = _with_backbone(from_document(one_spelling(document, asked)), dataset)
     method = methods.create(method_name, settings.options, dataset.num_classes)
     method.inform(_known(dataset))
@@ -213,19 +213,28 @@ def phase_lengths(method: str, epochs: Sequence[int]) -> dict[str, int]:
 
 
 def other_lengths(
-    document: Document, lengths: Mapping[str, int], schedules: Mapping[str, tuple[str, ...]]
+    document: Document, asked: Document, lengths: Mapping[str, int], schedules: Mapping[str, tuple[str, ...]]
 ) -> dict[str, Any]:
-    """Return a layer that makes phases just so long; their schedules stretch with them, `schedules` among options."""
+    """Return a layer that makes phases just so long; their schedules stretch with them, `schedules` among options.
+
+    One that is asked for without a length of its own is meant for these lengths, and stays as it is.
+    """
     phases, options = {}, {}
     for name, count in lengths.items():
         was = {"epochs": count, "lr": "0.1", **document.get("phases", {}).get(name, {})}
         # A phase left out keeps its schedule as it was: nothing can be squeezed into no epochs.
         factor = count / was["epochs"] if was["epochs"] and count else 1.0
-        phases[name] = {"epochs": count, "lr": str(Schedule.parse(was["lr"]).stretched(factor)), **JUST_SO}
+        own = asked.get("phases", {}).get(name, {})
+        stay = set() if "epochs" in own else {*own, *asked.get("options", {})}
+        phases[name] = {"epochs": count, "lr": _stretched(was["lr"], 1.0 if "lr" in stay else factor), **JUST_SO}
         for option in schedules.get(name, ()):
             if document.get("options", {}).get(option) is not None:
-                options[option] = str(Schedule.parse(document["options"][option]).stretched(factor))
+                options[option] = _stretched(document["options"][option], 1.0 if option in stay else factor)
     return {"phases": phases, **({"options": options} if options else {})}
+
+
+def _stretched(schedule: Any, factor: float) -> str:
+    return str(Schedule.parse(schedule).stretched(factor))
 
 
 SPELLINGS = (("label_lr", "label_step"), ("compatibility_weight", "anchor"))

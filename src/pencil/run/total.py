@@ -45,5 +45,6 @@ def _steps(usual: Plan, lengths: Sequence[int]) -> Document:
             if phase.label_step and length and usual.settings.options.get(name) is not None:
                 step = Schedule.parse(usual.settings.options[name])
                 most = at_once(usual.method.label_scale) / max(phase.label_step.at(0, phase.epochs), 1e-9)
-                options[name] = str(step.times(max(1.0, min(phase.epochs / length, most))))
+                larger = step.times(max(1.0, min(phase.epochs / length, most)))
+                options[name] = str(larger.stretched(length / phase.epochs))
     return {"options": options}
