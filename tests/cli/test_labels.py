@@ -39,6 +39,21 @@ def test_moved_thresholds_change_the_counts(pencil: Command, trained: Path) -> N
     assert counts["touched"]["keep_quality"]["0.5"] == counts["decisions"]
 
 
+def test_no_threshold_replaces_unseen_what_the_run_was_told_to_be_careful_about(pencil: Command, trained: Path) -> None:
+    own = pq.read_table(trained / "labels.parquet")
+    columns = dict(zip(own.column_names, own.columns, strict=True))
+    columns |= {"split": pa.array(["held-out"] * len(own)), "decision": pa.array(["review"] * len(own))}
+    pq.write_table(pa.table(columns), trained / "labels.parquet")
+    result = json.loads((trained / "result.json").read_text())
+    (trained / "checksums.json").unlink()
+    loosest = ("--keep-quality", 0, "--relabel-confidence", 0, "--json")
+    assert json.loads(pencil("labels", trained, *loosest).out)["final"]["relabelled"]
+    (trained / "result.json").write_text(json.dumps(result | {"caution": "the network knows little."}))
+    counts = json.loads(pencil("labels", trained, *loosest).out)
+    assert counts["final"]["relabelled"] == counts["decisions"]["relabel"] == 0
+    assert not any(row["relabel"] for rows in counts["touched"].values() for row in rows.values())
+
+
 @pytest.mark.parametrize("name", ["final.csv", "final.parquet"])
 def test_apply_writes_peoples_decisions_over_the_runs(pencil: Command, trained: Path, name: str) -> None:
     own = pq.read_table(trained / "labels.parquet").to_pylist()

@@ -28,6 +28,13 @@ def test_an_image_of_one_row_or_column_is_drawn_as_it_is(shape: tuple[int, ...])
     assert axes.images[0].get_size() == shape[:2]
 
 
+@pytest.mark.parametrize("shape", [(2, 2), (2, 2, 1)])
+@pytest.mark.parametrize("light", [np.uint8(204), np.float32(0.8)])
+def test_a_grey_image_keeps_its_grey(light: np.generic, shape: tuple[int, ...]) -> None:
+    (axes,) = draw_gallery([np.full(shape, light)], ["cat"], ["dog"]).axes
+    assert (axes.images[0].to_rgba(axes.images[0].get_array(), bytes=True)[..., :3] == 204).all()
+
+
 def test_a_class_without_examples_stays_empty() -> None:
     assert written(draw_transition(np.array([[1.0, 0.0], [np.nan, np.nan]]), ["cat", "dog"])) == ["100"]
 
@@ -71,7 +78,14 @@ def test_odd_names_are_text_and_nothing_else() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "shown"), [("cat", "cat"), ("a\nb\x00", "a b\ufffd"), ("abcdefghij", "abc…hij"), ("\u202ex", "\ufffdx")]
+    ("name", "shown"),
+    [
+        ("cat", "cat"),
+        ("a\nb\x00", "a b\ufffd"),
+        ("abcdefghij", "abc…hij"),
+        ("\u202ex", "\ufffdx"),
+        ("می\u200cرود", "می\u200cرود"),
+    ],
 )
 def test_names_are_made_fit_for_a_figure(name: str, shown: str) -> None:
     assert plain_text(name, 7) == shown

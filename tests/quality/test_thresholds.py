@@ -26,6 +26,15 @@ def test_what_is_known_stands_under_any_threshold() -> None:
     assert decide_again(TABLE, strict).tolist() == ["review"] * 3 + known
 
 
+def test_where_the_run_was_careful_no_threshold_changes_a_held_out_label_unseen() -> None:
+    held_out = TABLE.set_column(TABLE.column_names.index("split"), "split", [["held-out"] * 6])
+    known = ["keep", "relabel", "keep"]
+    for thresholds in (Thresholds(), Thresholds(relabel_confidence=0.0), Thresholds(relabel_confidence=0.8)):
+        assert decide_again(held_out, thresholds, careful=True).tolist() == ["keep", "keep", "review", *known]
+        assert decide_again(TABLE, thresholds, careful=True).tolist() == ["keep", "keep", "relabel", *known]
+    assert touched_by(held_out, Thresholds(), careful=True)["keep_quality"][0.5]["relabel"] == 1
+
+
 def test_each_choice_is_counted_with_the_other_threshold_as_it_is() -> None:
     counts = touched_by(TABLE, Thresholds(keep_quality=0.7), steps=(0.5, 0.95))
     assert counts == {

@@ -47,7 +47,8 @@ def test_the_token_becomes_a_cookie_that_scripts_and_other_sites_do_not_see(atta
 
 
 @pytest.mark.parametrize(
-    "host", ["evil.example", "evil.example:80", "127.0.0.1.evil.example", "localhost.evil", "", "[", "10.0.0.1"]
+    "host",
+    ["evil.example", "evil.example:80", "127.0.0.1.evil.example", "localhost.evil", "", "[", "10.0.0.1", "localhost:x"],
 )
 def test_another_host_name_is_refused(attacked: Client, host: str) -> None:
     for path in PATHS:
@@ -61,6 +62,15 @@ def test_a_missing_host_is_refused(attacked: Client) -> None:
 def test_local_names_and_forwarded_ports_are_served(attacked: Client) -> None:
     for host in ("localhost", "LOCALHOST:1234", "127.0.0.1:9", "[::1]:80"):
         assert attacked.ask("GET", "/api/summary", Host=host)[0] == 200
+
+
+def test_reviews_through_tunnels_to_the_same_port_elsewhere_keep_their_cookies(attacked: Client) -> None:
+    query = attacked.address.partition("/?")[2]
+    hosts = ("localhost:9000", "localhost:9001", "127.0.0.1")
+    cookies = [attacked.ask("GET", f"/?{query}", Cookie=None, Host=host)[1]["set-cookie"] for host in hosts]
+    assert [cookie.partition("=")[0].rpartition("_")[2] for cookie in cookies] == ["9000", "9001", "80"]
+    for cookie in cookies:
+        assert attacked.ask("GET", "/api/summary", Cookie=cookie.partition(";")[0])[0] == 200
 
 
 def test_cookies_of_other_programs_do_not_lock_out(attacked: Client) -> None:

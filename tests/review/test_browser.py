@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -199,4 +200,151 @@ def test_the_end_leads_back_to_what_is_left(browser: Any, make: Callable[..., Pa
         page.keyboard.press("u")
         shows(page, "#place", "1–1 of 1")
         said(page, "2 of 3")
+        page.context.close()
+
+
+def test_a_page_left_open_decides_nothing_in_another_run(browser: Any, make: Callable[..., Path]) -> None:
+    other = make()
+    with serving(make()) as server:
+        page = opened(browser, server.address, [])
+        port = urlsplit(server.address).port
+        page.keyboard.press("a")
+        said(page, "1 of 10")
+    with serving(other, "--port", str(port)) as server:
+        page.context.new_page().goto(server.address)  # The cookie is that of all tabs.
+        page.bring_to_front()
+        shows(page, "#trouble", re.compile("another run"))
+        page.keyboard.press("a")
+        shows(page, "#trouble", re.compile("^Not saved yet: .* another run"))
+        assert server.client.get("/api/summary")["sequence"] == 0
+        page.context.close()
+
+
+def test_a_key_before_the_next_page_is_there_does_not_decide_the_last_example_again(
+    browser: Any, make: Callable[..., Path], troubles: list[str]
+) -> None:
+    with serving(make(count=600)) as server:
+        page = opened(browser, server.address, troubles)
+        for _ in range(59):
+            page.keyboard.press("ArrowRight")
+        page.route("**/api/page*", lambda route: (page.keyboard.press("k"), route.continue_()), times=1)
+        page.keyboard.press("a")
+        shows(page, "#place", re.compile("60–119 of 199|61–120 of 200"))  # Whichever comes first, decision or page.
+        said(page, "1 of 200")
+        assert server.client.get("/api/example?row=177")["state"] == 1, "as accepted"
+        page.keyboard.press("k")
+        said(page, "2 of 200")
+        assert server.client.get("/api/example?row=180")["state"] == 0, "as kept"
+        page.context.close()
+
+
+def test_a_key_before_an_undo_has_led_back_decides_nothing(
+    browser: Any, make: Callable[..., Path], troubles: list[str]
+) -> None:
+    with serving(make()) as server:
+        page = opened(browser, server.address, troubles)
+        page.keyboard.press("a")
+        said(page, "1 of 10")
+        page.route("**/api/undo", lambda route: (page.keyboard.press("k"), route.continue_()), times=1)
+        page.keyboard.press("u")
+        said(page, "0 of 10")
+        page.keyboard.press("k")
+        said(page, "1 of 10")
+        assert [server.client.get(f"/api/example?row={row}")["state"] for row in (0, 3)] == [0, -2]
+        page.context.close()
+
+
+def test_a_class_that_is_called_by_a_number_is_chosen_by_it(
+    browser: Any, make: Callable[..., Path], troubles: list[str]
+) -> None:
+    with serving(make(classes=("1", "2", "3"))) as server:
+        page = opened(browser, server.address, troubles)
+        page.keyboard.press("0")
+        page.keyboard.press("3")
+        said(page, "1 of 10")
+        assert server.client.get("/api/example?row=0")["state"] == 2
+        page.keyboard.press("g")
+        assert page.locator(".classes kbd").all_inner_texts() == ["1", "2", "3"]
+        page.context.close()
+    names = tuple(sorted(str(number) for number in range(12)))
+    with serving(make(classes=names)) as server:
+        page = opened(browser, server.address, troubles)
+        page.keyboard.press("2")
+        page.keyboard.press("Enter")
+        said(page, "1 of 10")
+        assert names[server.client.get("/api/example?row=0")["state"]] == "2"
+        page.context.close()
+
+
+def test_names_of_other_scripts(browser: Any, make: Callable[..., Path], troubles: list[str]) -> None:
+    with serving(make(classes=("قطة", "كلب", "cafe\u0301"))) as server:
+        page = opened(browser, server.address, troubles)
+        given, suggested = (page.locator(f"#pairs bdi >> nth={place}") for place in (0, 1))
+        assert (given.inner_text(), suggested.inner_text()) == ("قطة", "كلب")
+        assert given.bounding_box()["x"] < suggested.bounding_box()["x"], "the arrow leads from one to the other"
+        page.keyboard.press("c")
+        typing = page.context.new_cdp_session(page)
+        typing.send("Input.imeSetComposition", {"text": "CAF\u00c9", "selectionStart": 4, "selectionEnd": 4})
+        page.keyboard.press("Enter")  # The end of composing a name is not yet the choice of it.
+        assert page.is_visible("#chooser")
+        typing.send("Input.insertText", {"text": "CAF\u00c9"})
+        page.keyboard.press("Enter")
+        said(page, "1 of 10")
+        assert server.client.get("/api/example?row=0")["state"] == 2
+        page.context.close()
+
+
+def test_epochs_are_counted_from_one_as_in_the_report(
+    browser: Any, make: Callable[..., Path], troubles: list[str]
+) -> None:
+    with serving(make()) as server:  # Labels change in epoch 4, counted from 0.
+        page = opened(browser, server.address, troubles)
+        page.keyboard.press("g")
+        shows(page, ".facts div:has-text('Label moved') dd", "1×, last in epoch 5")
+        page.context.close()
+
+
+def test_keyboards_of_other_scripts_and_brackets_behind_a_modifier(
+    browser: Any, make: Callable[..., Path], troubles: list[str]
+) -> None:
+    with serving(make(count=600)) as server:
+        page = opened(browser, server.address, troubles)
+        keyboard = page.context.new_cdp_session(page)
+
+        def press(key: str, code: str, modifiers: int = 0) -> None:
+            for kind in ("keyDown", "keyUp"):
+                keyboard.send(
+                    "Input.dispatchKeyEvent", {"type": kind, "key": key, "code": code, "modifiers": modifiers}
+                )
+
+        alt, control = 1, 2
+        press("ф", "KeyA")
+        said(page, "1 of 200")
+        press("я", "KeyZ", control)
+        said(page, "0 of 200")
+        for modifiers, place in ((alt + control, "61–120 of 200"), (alt, "121–180 of 200")):
+            press("]", "Digit9", modifiers)
+            shows(page, "#place", place)
+        press("a", "KeyA", alt)
+        press("[", "BracketLeft", control)  # The browser's own.
+        press("s", "KeyS")
+        shows(page, "#counts", "0 of 200 suspects decided, 1 skipped")
+        assert page.inner_text("#place") == "121–180 of 200"
+        page.context.close()
+
+
+def test_a_key_that_is_held_down_takes_back_one_decision(
+    browser: Any, make: Callable[..., Path], troubles: list[str]
+) -> None:
+    with serving(make()) as server:
+        page = opened(browser, server.address, troubles)
+        for _ in range(3):
+            page.keyboard.press("a")
+        said(page, "3 of 10")
+        for key in ("Control", "z", "z", "z"):
+            page.keyboard.down(key)
+        page.keyboard.up("Control")
+        said(page, "2 of 10")
+        page.keyboard.press("s")
+        shows(page, "#counts", "2 of 10 suspects decided, 1 skipped")
         page.context.close()

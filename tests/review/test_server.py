@@ -3,6 +3,7 @@
 import io
 from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import quote
 
 import numpy as np
 from PIL import Image
@@ -37,6 +38,21 @@ def test_filters(client: Client) -> None:
     assert rows("find=URE-0001&decision=any") == [12, 15, 18, 10, 11, 13, 14, 16, 17, 19]
     assert rows("decision=any&low=0.5&limit=3") == [1, 2, 4] and rows("high=0.104") == [0]
     assert rows("find=nothing") == []
+
+
+def test_ids_of_other_scripts_are_found(make: Callable[..., Path]) -> None:
+    ids = ["cafe\u0301.png", "می\u200cروم.png", "a\u00a0b.png"]
+    with serving(make(count=3, ids=ids)) as server:
+        for text, row in (("CAFÉ", 0), ("cafe\u0301", 0), ("می\u200cروم", 1), ("a\u00a0b", 2)):
+            found = server.client.get(f"/api/page?decision=any&find={quote(text)}")["items"]
+            assert [item["row"] for item in found] == [row]
+
+
+def test_a_page_of_another_run_is_refused(client: Client) -> None:
+    body = b'{"row": 0, "label": 1, "reviewer": "me", "key": "stale"}'
+    assert client.ask("POST", "/api/decide", body, Pencil_Run="another")[0] == 409
+    assert client.ask("GET", "/api/changes?since=0", Pencil_Run="another")[0] == 409
+    assert client.get("/api/summary")["sequence"] == 0
 
 
 def test_pages_go_on_by_rank_whatever_was_decided(make: Callable[..., Path]) -> None:

@@ -62,7 +62,9 @@ def _settle(run: Path, moved: dict[str, float], *, apply: bool, out: Path | None
     opened = read_run(run)
     table, classes = opened.labels, opened.classes
     check_labels(table, len(classes), opened.folder.labels)
-    decision = decide_again(table, thresholds) if moved else np.asarray(table["decision"]).astype(np.str_)
+    careful = "caution" in opened.result
+    own = np.asarray(table["decision"]).astype(np.str_)
+    decision = decide_again(table, thresholds, careful=careful) if moved else own
     final = final_labels(table, classes, reviewed(opened.folder), decision)
     changed = int(
         np.count_nonzero(np.asarray(final["final"].fill_null(-1)) != np.asarray(final["given"].fill_null(-1)))
@@ -72,7 +74,7 @@ def _settle(run: Path, moved: dict[str, float], *, apply: bool, out: Path | None
         "final": count_sources(final) | {"changed": changed},
         "thresholds": vars(thresholds),
         "decisions": count(decision),
-        "touched": touched_by(table, thresholds),
+        "touched": touched_by(table, thresholds, careful=careful),
     }
     if apply:
         counts["written"] = str(out or opened.folder.final_labels)

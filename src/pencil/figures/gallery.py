@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
@@ -24,7 +25,9 @@ def draw_gallery(images: Sequence[NDArray[Any]], given: Sequence[str], corrected
         for place, image in enumerate(images):
             axes = figure.add_subplot(rows, COLUMNS, place + 1)
             grey = image.ndim == 3 and image.shape[-1] == 1
-            axes.imshow(image[..., 0] if grey else image, cmap="gray", interpolation="nearest")
+            # Black and white are those of the format, not the darkest and the lightest grey of this image.
+            white = 255 if image.dtype == np.uint8 else 1
+            axes.imshow(image[..., 0] if grey else image, cmap="gray", vmin=0, vmax=white, interpolation="nearest")
             axes.set_xticks([])
             axes.set_yticks([])
             axes.spines[:].set_visible(False)

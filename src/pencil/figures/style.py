@@ -68,9 +68,14 @@ def render(figure: Figure, kind: str, *, trim: bool = True) -> bytes:
     return buffer.getvalue()
 
 
+_JOINERS = "\u200c\u200d"
+"""Parts of words in some scripts, though nothing is printed for them."""
+
+
 def plain_text(text: str, most: int) -> str:
     """Return a name fit for a figure: one printable line, shortened in the middle where it is long."""
-    line = "".join(letter if letter.isprintable() else "\ufffd" for letter in " ".join(text.split()))
+    letters = " ".join(text.split())
+    line = "".join(letter if letter.isprintable() or letter in _JOINERS else "\ufffd" for letter in letters)
     return line if len(line) <= most else f"{line[: (most - 1) // 2]}…{line[len(line) - most // 2 :]}"
 
 

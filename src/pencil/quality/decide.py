@@ -54,11 +54,19 @@ def decide(
 
 
 def decide_known(
-    scores: Scores, given: NDArray[Any], known: NDArray[np.bool_], thresholds: Thresholds | None = None
+    scores: Scores,
+    given: NDArray[Any],
+    known: NDArray[np.bool_],
+    alone: NDArray[np.bool_],
+    thresholds: Thresholds | None = None,
 ) -> NDArray[np.str_]:
-    """Decide where some corrected labels are known to be right: those stand, be it as given or as a person chose."""
-    chosen = known & (scores.corrected != given)
-    return np.where(chosen, "relabel", decide(scores, given, thresholds, trusted=known))
+    """Decide where some corrected labels are known to be right: those stand, be it as given or as a person chose.
+
+    Where a network that may know too little speaks `alone`, of labels it never learned, a person must look.
+    """
+    decided = decide(scores, given, thresholds, trusted=known)
+    seen = np.where(alone & (decided == "relabel"), "review", decided)
+    return np.where(known & (scores.corrected != given), "relabel", seen)
 
 
 def count(decisions: NDArray[np.str_]) -> dict[str, int]:

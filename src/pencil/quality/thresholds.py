@@ -15,20 +15,21 @@ from pencil.quality.score import Scores
 STEPS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 
 
-def decide_again(table: pa.Table, thresholds: Thresholds) -> NDArray[np.str_]:
-    """Return each row's decision under other thresholds than the run's."""
+def decide_again(table: pa.Table, thresholds: Thresholds, *, careful: bool = False) -> NDArray[np.str_]:
+    """Return each row's decision under other thresholds than the run's, which may have been told to be careful."""
     known = np.asarray(table["trusted"]).astype(np.bool_)
-    return decide_known(scores_of(table), _whole(table, "given"), known, thresholds)
+    alone = careful & (np.asarray(table["split"]) == "held-out")
+    return decide_known(scores_of(table), _whole(table, "given"), known, alone, thresholds)
 
 
 def touched_by(
-    table: pa.Table, thresholds: Thresholds, steps: Sequence[float] = STEPS
+    table: pa.Table, thresholds: Thresholds, steps: Sequence[float] = STEPS, *, careful: bool = False
 ) -> dict[str, dict[float, dict[str, int]]]:
     """Count keep, relabel and review for values of either threshold, the other one as it is."""
     names = ("keep_quality", "relabel_confidence")
     return {
         name: {
-            value: count(decide_again(table, replace(thresholds, **{name: value})))
+            value: count(decide_again(table, replace(thresholds, **{name: value}), careful=careful))
             for value in sorted({*steps, getattr(thresholds, name)})
         }
         for name in names

@@ -80,7 +80,7 @@ def pairs(material: Material, limit: int) -> list[Pair]:
 def choices(material: Material) -> dict[str, list[Choice]]:
     """Return what values of either threshold would do, by the option that sets it."""
     limits = Thresholds()
-    touched = touched_by(material.table, limits)
+    touched = touched_by(material.table, limits, careful="caution" in material.result)
     return {
         f"--{name.replace('_', '-')}": [
             Choice(value, row["keep"], row["relabel"], row["review"], value == getattr(limits, name))

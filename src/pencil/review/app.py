@@ -126,4 +126,4 @@ def _files() -> list[tuple[str, bytes, str]]:
 def _front_page(desk: Desk) -> bytes:
     text = files("pencil.review").joinpath("page", "index.html").read_text(encoding="utf-8")
     template = Environment(loader=DictLoader({"page": text}), autoescape=True).get_template("page")
-    return template.render(run=desk.folder.path.resolve().name).encode(errors="replace")
+    return template.render(run=desk.folder.path.resolve().name, mark=desk.run).encode(errors="replace")

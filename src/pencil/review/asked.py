@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Mapping
 from typing import Any
+from unicodedata import category
 
 from starlette.requests import ClientDisconnect, Request
 
@@ -99,6 +100,7 @@ def _share(query: Mapping[str, str], name: str, default: float) -> float:
 
 
 def _text(value: Any, name: str) -> str:
-    if not isinstance(value, str) or len(value) > LONGEST_TEXT or not value.isprintable():
+    # Not what is printable: names of many scripts hold joiners and spaces of their own.
+    if not isinstance(value, str) or len(value) > LONGEST_TEXT or {"Cc", "Cs"} & {*map(category, value)}:
         raise BadRequest(f"{name} must be a text of at most {LONGEST_TEXT} characters.")
     return value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from contextlib import suppress
 from pathlib import Path
@@ -35,6 +36,7 @@ class Desk:
     def __init__(self, folder: RunFolder, classes: tuple[str, ...], pictures: Pictures, kind: str) -> None:
         self.folder, self.classes, self.pictures, self.kind = folder, classes, pictures, kind
         self.index = Index(read_labels(folder.labels), len(classes), folder.labels)
+        self.run = _mark(folder)
         self._pairs, self._counts = self.index.pairs(8), count(self.index.decision)
         self._guard = threading.Lock()
         self._store = Decisions(folder.decisions)
@@ -139,6 +141,14 @@ class Desk:
         if shares.shape != (len(self.classes),):
             raise damaged(self.folder.label_distributions, "it has another number of classes")
         return [(int(label), round(float(shares[label]), 4)) for label in np.argsort(-shares, kind="stable")[:TOP]]
+
+
+def _mark(folder: RunFolder) -> str:
+    """Return what tells a run from others, and from another one in its place."""
+    with folder.labels.open("rb") as stream:
+        content = hashlib.file_digest(stream, "sha256")
+    content.update(str(folder.path.resolve()).encode())
+    return content.hexdigest()
 
 
 def open_desk(path: str | Path, *, source: str = "", root: str = "") -> Desk:

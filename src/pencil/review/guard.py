@@ -29,6 +29,8 @@ HEADERS = {
     "permissions-policy": "camera=(), microphone=(), geolocation=()",
 }
 METHODS = ("GET", "HEAD", "POST")
+RUN = "pencil-run"
+"""The header in which a page says which run it shows."""
 
 
 def names_of(host: str) -> frozenset[str]:
@@ -44,8 +46,10 @@ def names_of(host: str) -> frozenset[str]:
 class Guard:
     """Lets a request through only where host, origin and token are right; sets the safe headers on every answer."""
 
-    def __init__(self, app: ASGIApp, *, token: str, names: Iterable[str], any_address: bool = False) -> None:
-        self.app, self.names, self.any_address = app, frozenset(names), any_address
+    def __init__(
+        self, app: ASGIApp, *, token: str, names: Iterable[str], any_address: bool = False, run: str = ""
+    ) -> None:
+        self.app, self.names, self.any_address, self.run = app, frozenset(names), any_address, run
         self._token = token.encode()
         self._once: set[str] = set()
 
@@ -66,7 +70,7 @@ class Guard:
             if not entered and not self._has_cookie(headers):
                 refusal = 401, "open the address that pencil review printed, with its token."
             if entered:
-                cookie = self._cookie(scope)
+                cookie = self._cookie(headers["host"])
         app = PlainTextResponse(f"pencil review: {refusal[1]}\n", refusal[0]) if refusal else self.app
         await app(scope, receive, _with_headers(send, cookie))
 
@@ -88,12 +92,16 @@ class Guard:
         # A link elsewhere may lead to the page, which needs the token; nothing else may be fetched from elsewhere.
         if scope["path"] != "/" and headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
             return 403, "another site may not ask."
+        # A tab may outlive its server, and the next one on that port may show another run: its rows are others.
+        if headers.get(RUN, self.run) != self.run:
+            return 409, "the page is that of another run."
         return None
 
     def _is_ours(self, host: str) -> bool:
         # A name can be made to point here by whoever owns it (DNS rebinding); an address cannot.
         try:
             name = urlsplit(f"//{host}").hostname or ""
+            _port(host)
         except ValueError:
             return False
         return name in self.names or (self.any_address and _is_address(name))
@@ -115,10 +123,14 @@ class Guard:
     def _is_token(self, text: str) -> bool:
         return secrets.compare_digest(text.encode(), self._token)
 
-    def _cookie(self, scope: Scope) -> str:
-        # Cookies are shared by all ports of a host; the port keeps two reviews apart.
-        port = (scope.get("server") or ("", 0))[1]
-        return f"pencil_review_{port}={self._token.decode()}; Path=/; HttpOnly; SameSite=Strict"
+    def _cookie(self, host: str) -> str:
+        # Cookies are shared by all ports of a host; the port keeps two reviews apart. It is the browser's, since those
+        # of two machines that are reached through tunnels may be the same.
+        return f"pencil_review_{_port(host)}={self._token.decode()}; Path=/; HttpOnly; SameSite=Strict"
+
+
+def _port(host: str) -> int:
+    return urlsplit(f"//{host}").port or 80
 
 
 def _is_address(name: str) -> bool:

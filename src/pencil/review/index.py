@@ -9,6 +9,7 @@ from collections import OrderedDict
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from unicodedata import normalize
 
 import numpy as np
 import pyarrow as pa
@@ -113,6 +114,8 @@ class Index:
         if wanted.low > 0 or wanted.high < 1:
             mask &= (self.quality >= wanted.low) & (self.quality <= wanted.high)
         if wanted.find:
-            found = pc.match_substring(self.table["id"], wanted.find, ignore_case=True)
+            # The same letter may be one sign or two (names of files from a Mac), and is typed as one.
+            names = pc.utf8_normalize(self.table["id"], "NFC")
+            found = pc.match_substring(names, normalize("NFC", wanted.find), ignore_case=True)
             mask &= found.to_numpy(zero_copy_only=False).astype(np.bool_)
         return mask

@@ -55,7 +55,9 @@ def serve(
     """Serve one review until the process is asked to end; `ready` is told the address once it answers."""
     bound = listen(host, port)
     served = Served(host, bound.getsockname()[1], secrets.token_urlsafe(32))
-    guard = Guard(make_app(desk), token=served.token, names=names_of(host), any_address=host in EVERYWHERE)
+    guard = Guard(
+        make_app(desk), token=served.token, names=names_of(host), any_address=host in EVERYWHERE, run=desk.run
+    )
     config = uvicorn.Config(
         guard, log_level="error", access_log=False, server_header=False, date_header=False, proxy_headers=False,
         lifespan="off", ws="none", timeout_graceful_shutdown=2,

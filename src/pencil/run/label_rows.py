@@ -79,9 +79,7 @@ def label_rows(
     # What is known needs no evidence.
     quality = np.where(known & (given >= 0), believed.corrected == given, believed.quality)
     scores = Scores(believed.corrected, believed.confidence, believed.entropy, quality)
-    split, decision = column([np.full(len(e), name) for e, _, name in sets]), decide_known(scores, given, known)
-    # Of labels it never learned such a network alone speaks: a person must look.
-    alone = (split == "held-out") & ~known & careful
+    split = column([np.full(len(e), name) for e, _, name in sets])
     table = labels_table.build_labels(
         class_names=dataset.class_names,
         ids=column([e.ids for e, _, _ in sets]),
@@ -93,7 +91,7 @@ def label_rows(
         network=believed.network,
         changed_at=np.where(believed.settled, engine.epoch - 1, changed_at),
         num_changes=num_changes + believed.settled,
-        decision=np.where(alone & (decision == "relabel"), "review", decision),
+        decision=decide_known(scores, given, known, careful & (split == "held-out")),
         split=split,
         trusted=known,
         clean=column([np.full(len(e), -1) if e.clean is None else e.clean for e, _, _ in sets]),

@@ -2,11 +2,17 @@
 
 const RETRY_MS = [500, 1000, 2000, 5000];
 
+// A server on the same port may have come to show another run, whose rows are other examples.
+const OWN = { "pencil-run": document.body.dataset.run };
+
 export class Refused extends Error {}
 
 async function answer(response) {
   if (response.status === 401 || response.status === 403 || response.status === 421) {
     throw new Refused("The review was started anew: open the address that pencil review printed last.");
+  }
+  if (response.status === 409) {
+    throw new Refused("This page is of another run than the one under review now: start pencil review of it again.");
   }
   const content = await response.json();
   if (!response.ok) throw Object.assign(new Error(content.error), { status: response.status });
@@ -14,11 +20,11 @@ async function answer(response) {
 }
 
 export async function ask(path, query = {}) {
-  return answer(await fetch(`${path}?${new URLSearchParams(query)}`));
+  return answer(await fetch(`${path}?${new URLSearchParams(query)}`, { headers: OWN }));
 }
 
 function send(path, body) {
-  const headers = { "content-type": "application/json" };
+  const headers = { "content-type": "application/json", ...OWN };
   return fetch(path, { method: "POST", headers, body: JSON.stringify(body) }).then(answer);
 }
 

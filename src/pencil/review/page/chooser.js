@@ -11,17 +11,21 @@ let found = [];
 let chosen = 0;
 let settle = () => {};
 
+// The same letter may be one sign or two (names of folders from a Mac), and is typed as one.
+const plain = (text) => text.normalize().toLowerCase();
+
 function matches(text) {
-  const wanted = text.trim().toLowerCase();
+  const wanted = plain(text.trim());
   if (!wanted) return classes.map((_, number) => number);
   const order = (number) => {
-    const name = classes[number].toLowerCase();
-    if (String(number) === wanted || name === wanted) return 0;
-    if (name.startsWith(wanted)) return 1;
-    if (String(number).startsWith(wanted)) return 2;
-    return name.includes(wanted) ? 3 : 4;
+    const name = plain(classes[number]);
+    if (name === wanted) return 0;
+    if (String(number) === wanted) return 1;
+    if (name.startsWith(wanted)) return 2;
+    if (String(number).startsWith(wanted)) return 3;
+    return name.includes(wanted) ? 4 : 5;
   };
-  const ranked = classes.map((_, number) => [order(number), number]).filter(([place]) => place < 4);
+  const ranked = classes.map((_, number) => [order(number), number]).filter(([place]) => place < 5);
   return ranked.sort((a, b) => a[0] - b[0] || a[1] - b[1]).map(([, number]) => number);
 }
 
@@ -62,6 +66,8 @@ export function choose(start = "") {
 
 typed.addEventListener("input", () => { chosen = 0; show(); });
 typed.addEventListener("keydown", (event) => {
+  // Until a sign is composed (of kana, say) these keys are for what composes it.
+  if (event.isComposing) return;
   if (event.key === "ArrowDown" || event.key === "ArrowUp") {
     chosen += event.key === "ArrowDown" ? 1 : -1;
     show();

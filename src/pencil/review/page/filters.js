@@ -29,9 +29,8 @@ export function setUp(summary, changed) {
 }
 
 function pairButton([given, corrected, number], classes, changed) {
-  const label = `${classes[given]} → ${classes[corrected]}`;
   const button = el("button", { type: "button", "data-given": given, "data-corrected": corrected },
-    label, " ", el("span", { class: "number" }, count(number)));
+    el("bdi", {}, classes[given]), " → ", el("bdi", {}, classes[corrected]), " ", el("span", { class: "number" }, count(number)));
   button.addEventListener("click", () => {
     const on = button.getAttribute("aria-pressed") !== "true";
     form.elements.given.value = on ? given : "";

@@ -9,6 +9,12 @@ function isTyping(target) {
   return target.matches("input, select, textarea") || target.closest("dialog") !== null;
 }
 
+// On a keyboard of another script a letter's key is known by its place.
+function nameOf(event) {
+  const name = event.key.length > 1 || /[ -~]/.test(event.key) ? event.key : event.code.replace(/^Key/, "");
+  return name.length === 1 ? name.toLowerCase() : name;
+}
+
 export function listen(can) {
   const moves = {
     ArrowRight: () => can.move(1),
@@ -25,12 +31,14 @@ export function listen(can) {
 
   document.addEventListener("keydown", (event) => {
     if (event.key === "Escape" && event.target.matches("#filters input, #filters select")) event.target.blur();
-    if (isTyping(event.target) || event.altKey) return;
-    const undo = (event.ctrlKey || event.metaKey) && event.key === "z";
-    if ((event.ctrlKey || event.metaKey) && !undo) return;
-    const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
-    if (undo) can.act("undo");
+    if (isTyping(event.target)) return;
+    const key = nameOf(event);
+    // On many keyboards brackets need AltGr, which is Control and Alt on some systems and Alt on others.
+    const composed = event.altKey && (key === "[" || key === "]");
+    const undo = (event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey && key === "z";
+    if ((event.ctrlKey || event.metaKey || event.altKey) && !undo && !composed) return;
     // A key that is held down would decide example after example unseen.
+    if (undo) { if (!event.repeat) can.act("undo"); }
     else if (ACTS[key]) { if (!event.repeat) can.act(ACTS[key]); }
     else if (/^[0-9]$/.test(key)) { if (!event.repeat) can.act("class", key); }
     else if (moves[key]) moves[key]();

@@ -7,13 +7,15 @@ import * as filters from "/filters.js";
 import * as grid from "/grid.js";
 import { listen } from "/keys.js";
 import * as single from "/single.js";
-import { current, page, SKIPPED } from "/state.js";
+import { current, keyOf, page, SKIPPED } from "/state.js";
 
 const SIZE = 60;
 const POLL_MS = 2000;
 const outbox = new Outbox(tellSaved);
 let known = 0;
 let asked = 0;
+let leaving = null;
+let undoing = 0;
 
 function tellSaved(problem) {
   $("trouble").hidden = !problem;
@@ -113,8 +115,12 @@ function refresh(row, state) {
 
 async function decide(label) {
   const item = current();
-  if (!item) return;
-  const wasLast = page.focus === page.items.length - 1 && isLastPage();
+  // A key that comes before the next page does is not for the example that was decided; nor is one that comes before
+  // an undo has led back for the example that is left.
+  if (!item || item === leaving || undoing) return;
+  const isEnd = page.focus === page.items.length - 1;
+  const wasLast = isEnd && isLastPage();
+  if (isEnd) leaving = item;
   item.pending = label ?? SKIPPED;
   refresh(item.row, item.state);
   const saved = outbox.post("/api/decide", { row: item.row, label });
@@ -132,10 +138,19 @@ async function decide(label) {
     tellSaved(error.message);
   }
   await moved;
+  if (leaving === item) leaving = null;
 }
 
 async function undo() {
-  const found = await outbox.post("/api/undo", {});
+  undoing += 1;
+  try {
+    await goBack(await outbox.post("/api/undo", {}));
+  } finally {
+    undoing -= 1;
+  }
+}
+
+async function goBack(found) {
   tellProgress(found);
   if (found.row === null) return;
   const index = refresh(found.row, found.state);
@@ -157,7 +172,11 @@ function act(name, text) {
   if (name === "accept") return decide(item.corrected);
   if (name === "keep") return item.given === null ? undefined : decide(item.given);
   if (name === "skip") return decide(null);
-  if (name === "class" && page.classes.length <= 10) return Number(text) < page.classes.length ? decide(Number(text)) : undefined;
+  if (name === "label") return decide(text);
+  if (name === "class" && page.classes.length <= 10) {
+    const label = page.classes.findIndex((_, number) => keyOf(number) === text);
+    return label < 0 ? undefined : decide(label);
+  }
   return chooseClass(text ?? "");
 }
 

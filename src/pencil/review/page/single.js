@@ -2,7 +2,7 @@
 
 import { ask } from "/api.js";
 import { $, el, isLong, percent } from "/dom.js";
-import { current, mark, nameOf, page, verdict } from "/state.js";
+import { current, keyOf, mark, nameOf, page, verdict } from "/state.js";
 
 const KEPT = 50;
 const MAGNIFIED = 32;
@@ -46,13 +46,14 @@ function button(act, name, key, text, disabled = false) {
   return made;
 }
 
-// Where there are few classes each has a button, and its number is its key.
+// Where there are few classes each has a button.
 function classButtons(item, act) {
   if (page.classes.length > FEW) return null;
   const buttons = page.classes.map((name, number) => {
-    const made = el("button", { type: "button", "aria-keyshortcuts": number, "data-label": number },
-      el("kbd", { "aria-hidden": "true" }, String(number)), " ", name);
-    made.addEventListener("click", () => act("class", String(number)));
+    const key = keyOf(number);
+    const made = el("button", { type: "button", "aria-keyshortcuts": key, "data-label": number },
+      key && el("kbd", { "aria-hidden": "true" }, key), " ", name);
+    made.addEventListener("click", () => act("label", number));
     return made;
   });
   return el("div", { class: "classes", role: "group", "aria-label": "Choose a class" }, ...buttons);
@@ -63,7 +64,7 @@ function fact(name, value) {
 }
 
 function facts(item) {
-  const moved = item.num_changes ? `${item.num_changes}×, last in epoch ${item.changed_at}` : "never";
+  const moved = item.num_changes ? `${item.num_changes}×, last in epoch ${item.changed_at + 1}` : "never";
   return el("dl", { class: "facts" },
     fact("Quality of the given label", percent(item.quality)),
     fact("Confidence of the suggestion", percent(item.confidence)),

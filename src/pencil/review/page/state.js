@@ -16,6 +16,13 @@ export const page = {
 export const current = () => page.items[page.focus];
 export const nameOf = (label) => (label === null ? "no label" : page.classes[label]);
 
+// Where there are few classes: the digit that a class is called, else its number where no other is called so.
+export function keyOf(number) {
+  const name = page.classes[number];
+  if (/^[0-9]$/.test(name)) return name;
+  return page.classes.includes(String(number)) ? null : String(number);
+}
+
 // Returns the kind of a decision and how it reads: what is saved, or what is about to be.
 export function verdict(item) {
   const state = item.pending ?? item.state;
