@@ -8,13 +8,16 @@ import importlib
 import importlib.util
 import pkgutil
 import sys
-from collections.abc import Iterable
+import traceback
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from pencil.errors import PencilError, did_you_mean
+from pencil.lines import first_line
 
 
 def names(package: str) -> list[str]:
@@ -38,6 +41,22 @@ def digests(named: Iterable[str]) -> dict[str, str]:
     """Return a digest of each user's file among such names, by the name."""
     files = {name: Path(name.rpartition(":")[0]) for name in named if ".py:" in name}
     return {name: hashlib.sha256(file.read_bytes()).hexdigest() for name, file in files.items() if file.is_file()}
+
+
+@contextmanager
+def blamed(name: str) -> Iterator[None]:
+    """Say in one line what fails in a user's file and where; what fails elsewhere is left as it is."""
+    try:
+        yield
+    except PencilError:
+        raise
+    except Exception as error:  # A user's code may fail in any way.
+        file = Path(name.rpartition(":")[0]).resolve() if ".py:" in name else None
+        lines = [at.lineno for at in traceback.extract_tb(error.__traceback__) if Path(at.filename).resolve() == file]
+        if not lines:
+            raise
+        where = f"{name.rpartition(':')[0]}, line {lines[-1]}"
+        raise PencilError(f"{where}: {type(error).__name__}: {first_line(error)}") from error
 
 
 def _from_file(name: str, kind: str) -> Any:

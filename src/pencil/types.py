@@ -50,6 +50,8 @@ class Batch:
     """[B, C] outputs of the averaged network for the examples themselves, in phases where labels move."""
     partner_share: Tensor | None = None
     """[B] the share of its partner that is mixed into each example's input; `losses.mix` mixes labels alike."""
+    given_class: Tensor | None = None
+    """[B] ŷ as a class, −1 where an example has no label; None where given labels are distributions."""
 
 
 @dataclass(frozen=True)

@@ -126,6 +126,15 @@ OPTIONS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 }
 
 
+@pytest.mark.parametrize(
+    "asked", [("--set", "data=photos"), ("--config", "flat.toml"), ("rows.csv", "--config", "x.toml")]
+)
+def test_a_value_in_the_place_of_a_group(pencil: Command, place: Path, asked: tuple[str, ...]) -> None:
+    Path("flat.toml").write_text('data = "photos"\n')
+    Path("x.toml").write_text('options = "fast"\n')
+    refused(pencil, place, ("is a group of settings",), "train", *asked, "--set", "label_step=1", "--out", "run")
+
+
 @pytest.mark.parametrize("case", OPTIONS)
 def test_an_option_that_is_wrong(pencil: Command, rows: Path, place: Path, case: str) -> None:
     options, words = OPTIONS[case]

@@ -74,6 +74,13 @@ def test_a_run_is_repeated_from_its_own_settings(pencil: Command, rows: Path) ->
         assert (Path("first") / name).read_bytes() == (Path("second") / name).read_bytes(), name
 
 
+def test_another_recipe_than_that_of_a_runs_own_settings_is_refused(pencil: Command, rows: Path) -> None:
+    pencil("train", rows, "--out", "first", *QUICK)
+    ended = pencil("train", "--config", "first/config.toml", "--recipe", "fast", "--out", "second")
+    assert ended.code == 2 and "so that fast would change nothing" in ended.err
+    assert not Path("second").exists()
+
+
 def test_what_annotators_were_taught_is_told(pencil: Command, rows: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pencil.run.estimate.SAMPLE_SECONDS", 0.2)
     told = "20 annotators, each taught "

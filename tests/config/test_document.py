@@ -156,6 +156,8 @@ def test_a_file_is_read_or_named(tmp_path: Path) -> None:
         read_toml(path)
     path.write_text("[options]\nanchor = 0.5\n", encoding="utf-8")
     assert read_toml(path) == {"options": {"anchor": 0.5}}
+    path.write_bytes(b"\xef\xbb\xbfseed = 3\n")
+    assert read_toml(path) == {"seed": 3}, "some editors mark a file as UTF-8"
 
 
 def test_defaults_are_complete() -> None:

@@ -39,6 +39,15 @@ def test_forward_is_the_cross_entropy_of_the_noisy_prediction(z: Vector, labels:
     np.testing.assert_allclose(forward(torch.from_numpy(z), np.eye(4)[labels], T).numpy(), expected, rtol=1e-9)
 
 
+@given(LOGITS, st.lists(st.integers(-1, 3), min_size=3, max_size=3))
+def test_labels_that_are_classes_cost_the_same_as_their_distributions(z: Vector, labels: list[int]) -> None:
+    log_t, class_B = losses.log_transition(torch.from_numpy(T)), torch.tensor(labels)
+    target = np.eye(4)[labels] * (np.array(labels) >= 0)[:, None]
+    logits = torch.from_numpy(z)
+    found = losses.forward_correction(logits, torch.from_numpy(target), log_t, class_B)
+    np.testing.assert_allclose(found.numpy(), forward(logits, target, T).numpy(), rtol=1e-9)
+
+
 @given(LOGITS, LABELS)
 def test_backward_weighs_the_losses_of_all_classes(z: Vector, labels: list[int]) -> None:
     inverse, cost = np.linalg.inv(T), np.minimum(-np.log(softmax(z)), np.inf)

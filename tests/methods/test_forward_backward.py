@@ -8,9 +8,13 @@ import pytest
 import torch
 
 from pencil import losses, methods
+from pencil.config import Schedule
+from pencil.engine.objective import objective
 from pencil.errors import PencilError
 from pencil.methods import Known
+from pencil.table import ExampleTable, Fixed
 from pencil.transition import read_transition
+from pencil.types import Phase
 
 C = 4
 T = np.array([[0.7, 0.3, 0.0, 0.0], [0.1, 0.8, 0.1, 0.0], [0.0, 0.0, 1.0, 0.0], [0.05, 0.15, 0.2, 0.6]])
@@ -143,3 +147,20 @@ def test_the_estimate_comes_from_the_first_network_and_a_new_one_is_trained(
     np.testing.assert_allclose(seen[3][2], expected, rtol=1e-5)
     assert torch.equal(seen[3][2], seen[4][2]), "and once"
     assert [set(record["loss_parts"]) for record in records] == [{"cross_entropy"}] * 3 + [{"forward"}] * 2
+
+
+@pytest.mark.parametrize("name", ["forward", "forward_estimated"])
+def test_no_tensor_has_all_pairs_of_classes_for_each_example(name: str) -> None:
+    """Which with thousands of classes no memory holds."""
+    examples, classes = 8, 32
+    method, kept = methods.create(name, {}, classes), []
+    rows = ExampleTable.start(torch.arange(examples), classes, scale=1.0).gather(torch.arange(examples))
+    logits = torch.zeros(examples, classes, requires_grad=True)
+
+    def keep(tensor: torch.Tensor) -> torch.Tensor:
+        kept.append(tensor.numel())
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+        objective(method, Phase("training", 1, Schedule.parse(0.1), Fixed()), logits, rows)
+    assert 0 < max(kept) <= max(examples, classes) * classes

@@ -5,6 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from pencil.reproduce.study import STUDIES
+from pencil.reproduce.trial import Wanted, plan_trials
+
 Command = Callable[..., tuple[int, str, str]]
 ASKED = ("reproduce", "table3", "--dataset", "digits", "--methods", "pencil", "--cells", "symmetric-50", "--out", "out")
 
@@ -47,3 +50,16 @@ def test_what_only_data_or_the_machine_can_tell_is_refused_before_the_queue(
     code, out, err = pencil(*ASKED, "--set", given)
     assert (code, out) == (2, ""), err
     assert not (place / "out").exists()
+
+
+def test_an_option_that_some_methods_have_is_laid_over_those_alone(pencil: Command, place: Path) -> None:
+    asked = ("reproduce", "table3", "--dataset", "digits", "--cells", "symmetric-50", "--out", "out")
+    code, _, err = pencil(*asked, "--methods", "cross_entropy,pencil", "--set", "anchor=0.5", "--dry-run")
+    assert code == 0, err
+    wanted = Wanted(dataset="digits", settings={"options": {"anchor": 0.5}})
+    trials = plan_trials(STUDIES["table3"], cells=["symmetric-50"], trials=1, wanted=wanted)
+    assert {trial.system.name: trial.settings.options.get("anchor") for trial in trials} == {
+        trial.system.name: 0.5 if trial.system.method == "pencil" else None for trial in trials
+    }
+    code, _, err = pencil(*asked, "--methods", "cross_entropy", "--set", "anchor=0.5", "--dry-run")
+    assert code == 2 and 'cross_entropy cannot be run so: there is no setting "options.anchor"' in err

@@ -55,6 +55,12 @@ def test_too_little_time_says_how_little(tmp_path: Path, monkeypatch: pytest.Mon
     assert not (tmp_path / "run").exists()
 
 
+def test_a_budget_for_no_phase_is_refused() -> None:
+    none = {"phases": {name: {"epochs": 0} for name in ("backbone", "labels", "tuning")}}
+    with pytest.raises(PencilError, match="all phases have 0 epochs"):
+        pencil.fit(X, Y, settings=merge(QUICK, none), budget=4)
+
+
 def test_epochs_and_a_budget_are_one_too_many() -> None:
     with pytest.raises(PencilError, match="leave --epochs and --resume out"):
         pencil.fit(X, Y, epochs=[1, 1, 1], budget=10)

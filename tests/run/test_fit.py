@@ -259,6 +259,20 @@ def test_arrays_without_a_folder(quick: dict[str, Any]) -> None:
     assert (corrected == truth)[missing].mean() > 0.5
 
 
+def test_a_stopped_run_without_a_folder_cannot_go_on_and_says_so(quick: dict[str, Any]) -> None:
+    with pytest.raises(Interrupted, match="stopped; nothing is kept of a run without out"):
+        pencil.fit(*few(), settings=quick, epochs=(2, 2, 2), progress=Stopping(1))
+
+
+def test_another_recipe_beside_the_settings_of_a_whole_run_is_refused(finished: Any, tmp_path: Path) -> None:
+    _, result = finished
+    whole = read_toml(result.folder / "config.toml")
+    with pytest.raises(PencilError, match="all in them that the recipe auto sets, so that fast would change nothing"):
+        pencil.fit("digits", out=tmp_path / "run", settings=whole, recipe="fast")
+    few_of_them = {"recipe": "auto", "optimizer": {"batch_size": 32}}
+    assert plan("digits", merge(few_of_them, {"recipe": "fast"})).settings.optimizer.batch_size == 32
+
+
 def few(count: int = 60) -> tuple[Any, Any]:
     rows, labels = load_digits(return_X_y=True)
     return rows[:count].astype(np.float32), labels[:count]

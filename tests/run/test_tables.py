@@ -1,13 +1,26 @@
 """A whole run with each kind of table."""
 
+import os
+import signal
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import pencil
 from pencil.run import label_rows
+from pencil.run.fit import Interrupted
 from pencil.run.plan import Plan
+from pencil.run.session import Silent
+
+
+class _Stopping(Silent):
+    """Asks to stop at the first step of label learning."""
+
+    def stepped(self, epoch: int, step: int, steps: int) -> None:
+        if (epoch, step) == (1, 1):
+            os.kill(os.getpid(), signal.SIGINT)
 
 
 def _hundred_classes() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -98,3 +111,25 @@ def test_soft_labels_are_refused_for_a_table_in_a_file() -> None:
     soft = np.eye(100, dtype=np.float32)[given] * 0.9 + 0.001
     with pytest.raises(pencil.PencilError, match="soft labels and votes need a table in memory"):
         pencil.fit(x, soft, epochs=[1, 1, 0], settings={"hardware": {"table": "mapped"}})
+
+
+@pytest.mark.parametrize("table", ["mapped", "top"])
+def test_what_a_table_cannot_keep_is_refused_before_anything_is_written(table: str, tmp_path: Path) -> None:
+    x, given, _ = _hundred_classes()
+    how: dict[str, Any] = {"method": "joint_optimization", "epochs": [1, 1, 1], "out": tmp_path / "run"}
+    with pytest.raises(pencil.PencilError, match=r"use --set hardware\.table=dense"):
+        pencil.fit(x, given, settings={"hardware": {"table": table}}, **how)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_run_goes_on_with_the_table_it_has_where_less_memory_is_free(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x, given, _ = _hundred_classes()
+    hardware: dict[str, Any] = {"hardware": {"device": "cpu"}}
+    with pytest.raises(Interrupted):
+        pencil.fit(x, given, out=tmp_path / "run", epochs=[1, 2, 1], settings=hardware, progress=_Stopping())
+    monkeypatch.setattr("pencil.run.build._free_memory", lambda device: 0)
+    with pytest.raises(pencil.PencilError, match=r"another kind of table \(dense\) than hardware.table is now \(top\)"):
+        pencil.fit(x, given, out=tmp_path / "run", resume=True, settings={"hardware": {"table": "top"}})
+    assert len(pencil.fit(x, given, out=tmp_path / "run", resume=True).history) == 4

@@ -72,6 +72,15 @@ def test_a_failing_run_stops_no_other_and_finished_ones_are_not_repeated(
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("warm_runs")
+def test_a_run_whose_hardware_is_no_group_stops_no_other(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("sweep.toml").write_text('[runs.a]\nhardware = "cpu"\n[runs.b]\ndata.source = "digits"\nmethod = "nope"\n')
+    assert run(["sweep", "sweep.toml", "--json"]) == 1
+    reasons = {row["run"]: row["reason"] for row in json.loads(capsys.readouterr().out)}
+    assert "hardware is a group" in reasons["a"] and 'there is no method "nope"' in reasons["b"]
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("warm_runs")
 def test_what_is_no_longer_in_the_file_or_in_the_users_own_file_is_noticed(
     place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

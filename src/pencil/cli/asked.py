@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pencil.config import merge, override, read_toml
+from pencil.config import from_document, merge, override, read_toml
 from pencil.errors import PencilError
 
 _GROUPS = {
@@ -22,11 +22,21 @@ def document(config: Path | None, flags: Mapping[str, Any], assignments: Sequenc
     """Lay the flags that were given over a settings file, and --set over both."""
     top = merge({}, *(_layer(name, value) for name, value in flags.items() if value is not None))
     top = merge(top, *(override(assignment) for assignment in assignments))
+    _refuse_no_groups(top)
     if config is None:
         return top
     from pencil.run.plan import one_spelling
+    from pencil.run.refuse import refuse_idle_recipe
 
-    return merge(one_spelling(read_toml(config), top), top)
+    settings = read_toml(config)
+    _refuse_no_groups(settings)
+    refuse_idle_recipe(settings, top.get("recipe"), f"the settings in {config}")
+    return merge(one_spelling(settings, top), top)
+
+
+def _refuse_no_groups(layer: Mapping[str, Any]) -> None:
+    """Refuse one value in the place of a group of settings; what is in a group is checked with the others' layers."""
+    from_document({"method": "", **{name: value for name, value in layer.items() if not isinstance(value, Mapping)}})
 
 
 def _layer(name: str, value: Any) -> dict[str, Any]:

@@ -154,7 +154,8 @@ def to_document(record: Any) -> Document:
 def read_toml(path: Path) -> Document:
     """Read a settings file."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        # Some editors put a mark of UTF-8 in front.
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         raise PencilError(f"the settings file {path} does not exist.") from None
     except (OSError, ValueError, RecursionError) as error:

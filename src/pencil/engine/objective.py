@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from pencil.errors import PencilError
 from pencil.methods import Method
 from pencil.table import Rows, distribution_of
-from pencil.types import Batch, Phase
+from pencil.types import Batch, Phase, Terms
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,7 @@ def objective(
 
     taught_BC = None if teacher_BC is None else safe(teacher_BC)
     terms = method.loss(_batch(safe(logits_BC), rows, phase, taught_BC, share_B))
+    _refuse_malformed(terms, len(logits_BC))
     each_B = torch.stack(list(terms.parts.values())).sum(0) * rows["weight"]
     usable_B = finite_B & each_B.isfinite()
     taking_B = usable_B if terms.rows is None else usable_B & terms.rows
@@ -59,6 +61,37 @@ def objective(
         loss = loss + count * term
     parts = {k: torch.where(usable_B, v.detach(), torch.zeros_like(v)).sum() for k, v in terms.parts.items()}
     return loss, Measured(usable_B, count.view(1), 1 / terms.scale, parts)
+
+
+def _refuse_malformed(terms: object, size: int) -> None:
+    """Refuse what is no loss of so many examples: a method may be anyone's, and a sum over another shape is another."""
+    if not isinstance(terms, Terms):
+        raise PencilError(f"the method's loss gives a {type(terms).__name__}; let it return pencil.types.Terms.")
+    if not isinstance(terms.parts, dict) or not terms.parts:
+        raise PencilError("the method's loss has no parts; let it return Terms({name: one number for each example}).")
+    for name, part in terms.parts.items():
+        if not _has_shape(part, size) and not _has_shape(part):
+            raise _misshaped(f'part "{name}"', part, "one number for each example")
+    for name, term in terms.whole_batch.items():
+        if not _has_shape(term) and not _has_shape(term, 1):
+            raise _misshaped(f'part "{name}" of the whole batch', term, "one number")
+    if terms.rows is not None:
+        if not _has_shape(terms.rows, size):
+            raise _misshaped("rows", terms.rows, "true or false for each example")
+        if terms.rows.dtype != torch.bool:
+            raise PencilError(f"the rows of the method's loss are {terms.rows.dtype}; give true or false for each.")
+    if not terms.scale > 0:
+        raise PencilError(f"the scale of the method's loss is {terms.scale}; give a number, more than 0.")
+
+
+def _has_shape(value: object, *sizes: int) -> bool:
+    return isinstance(value, Tensor) and value.shape == sizes
+
+
+def _misshaped(what: str, value: object, wanted: str) -> PencilError:
+    if isinstance(value, Tensor):
+        return PencilError(f"the method's loss has the shape {list(value.shape)} in its {what}; give {wanted}.")
+    return PencilError(f"the method's loss has a {type(value).__name__} as its {what}; give a tensor, {wanted}.")
 
 
 def joined(parts: list[tuple[Tensor, Measured]]) -> tuple[Tensor, Measured]:
@@ -74,9 +107,10 @@ def joined(parts: list[tuple[Tensor, Measured]]) -> tuple[Tensor, Measured]:
 
 
 def _batch(logits_BC: Tensor, rows: Rows, phase: Phase, teacher_BC: Tensor | None, share_B: Tensor | None) -> Batch:
-    given_BC = rows.get("given_distribution")
+    given_BC, class_B = rows.get("given_distribution"), None
     if given_BC is None:
-        given_BC = distribution_of(rows["given"], logits_BC.shape[1], logits_BC.dtype)
+        class_B = rows["given"]
+        given_BC = distribution_of(class_B, logits_BC.shape[1], logits_BC.dtype)
     return Batch(
         logits=logits_BC,
         label_logits=rows["label_logits"],
@@ -88,4 +122,5 @@ def _batch(logits_BC: Tensor, rows: Rows, phase: Phase, teacher_BC: Tensor | Non
         trusted=rows["locked"],
         teacher_logits=teacher_BC,
         partner_share=share_B,
+        given_class=class_B,
     )

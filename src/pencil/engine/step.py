@@ -18,6 +18,7 @@ from pencil.engine.objective import Measured, joined, objective
 from pencil.engine.settle import settle
 from pencil.engine.share import sum_gradients
 from pencil.engine.state import State
+from pencil.errors import PencilError
 from pencil.kernels import largest
 from pencil.losses import mix
 from pencil.runtime import ALONE, Precision, Processes
@@ -155,6 +156,8 @@ class Step:
         with self.precision.forward(self.state.device):
             logits_BC = self.model(mix(inputs, share_B))
         loss, measured = self.objective(logits_BC, rows, teacher_BC, share_B)
+        if not loss.requires_grad:
+            raise PencilError("the method's loss has no gradient; compute it from batch.logits, without detaching it.")
         loss.backward()
         return logits_BC.detach() if teacher_BC is None else teacher_BC, measured
 

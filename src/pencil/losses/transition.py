@@ -21,10 +21,19 @@ def log_transition(transition_CC: Tensor) -> Tensor:
     return transition_CC.log().clamp(min=IMPOSSIBLE)
 
 
-def forward_correction(logits_BC: Tensor, given_BC: Tensor, log_transition_CC: Tensor) -> Tensor:
-    """−Σ_j ŷ_j log (fᵀT)_j (Patrini et al., Theorem 2): cross entropy of what the noise makes of the prediction."""
+def forward_correction(
+    logits_BC: Tensor, given_BC: Tensor, log_transition_CC: Tensor, class_B: Tensor | None = None
+) -> Tensor:
+    """−Σ_j ŷ_j log (fᵀT)_j (Patrini et al., Theorem 2): cross entropy of what the noise makes of the prediction.
+
+    `class_B` are the given labels where they are classes (−1: none), each of which needs one column of T alone.
+    """
     # In logarithms, since fᵀT underflows where a confident prediction contradicts the label.
-    noisy_BC = (log_softmax(logits_BC, -1).unsqueeze(-1) + log_transition_CC).logsumexp(-2)
+    log_f_BC = log_softmax(logits_BC, -1)
+    if class_B is not None:
+        column_BC = log_transition_CC.T.index_select(0, class_B.clamp(min=0))
+        return -given_BC.sum(-1) * (log_f_BC + column_BC).logsumexp(-1)
+    noisy_BC = (log_f_BC.unsqueeze(-1) + log_transition_CC).logsumexp(-2)
     return -(given_BC * noisy_BC).sum(-1)
 
 

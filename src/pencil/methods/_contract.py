@@ -87,11 +87,11 @@ class Method(nn.Module):
 
     def phases(self, settings: Mapping[str, PhaseSettings]) -> tuple[Phase, ...]:
         """Return the run's phases in order."""
-        raise NotImplementedError
+        raise PencilError(f"the method {type(self).__name__} defines no phases; add phases(self, settings).")
 
     def loss(self, batch: Batch) -> Terms:
         """Return the loss of one batch; a pure function of it and of the method's own parameters."""
-        raise NotImplementedError
+        raise PencilError(f"the method {type(self).__name__} defines no loss; add loss(self, batch).")
 
     def before_fresh_network(self, view: TrainingView, phase: Phase) -> None:
         """Take a last look at the network before a phase replaces it by a new one."""

@@ -16,7 +16,7 @@ class Forward(GivenTransition):
         return log_transition(transition_CC)
 
     def cost(self, batch: Batch) -> Tensor:
-        return forward_correction(batch.logits, batch.given, self.matrix)
+        return forward_correction(batch.logits, batch.given, self.matrix, batch.given_class)
 
 
 METHOD = Forward

@@ -48,7 +48,7 @@ class ForwardEstimated(Method):
     def loss(self, batch: Batch) -> Terms:
         if batch.phase == "estimating":
             return Terms({"cross_entropy": cross_entropy(batch.logits, batch.given)}, rows=batch.labelled)
-        cost_B = forward_correction(batch.logits, batch.given, self.log_transition)
+        cost_B = forward_correction(batch.logits, batch.given, self.log_transition, batch.given_class)
         return Terms({"forward": cost_B}, rows=batch.labelled)
 
 

@@ -1,7 +1,7 @@
 """Trials: one system in one cell with one seed, as settings for a run and as a place for its record."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -126,7 +126,7 @@ def plan_trials(
     columns = _chosen(cells, {cell.name: cell for cell in study.cells}, "cell", study)
     chosen = [_system(name, study, rows) for name in systems] or list(study.systems)
     found = [
-        _trial(study, system, cell, seed, wanted)
+        _trial(study, system, cell, seed, _without_others(wanted, system, chosen))
         for seed in range(trials)
         for system in chosen
         for cell in columns
@@ -135,6 +135,20 @@ def plan_trials(
     if not found:
         raise PencilError(f"{study.name} has no such cells for these methods; leave --cells or --methods out.")
     return found
+
+
+def _without_others(wanted: Wanted, system: System, chosen: Sequence[System]) -> Wanted:
+    """Leave out the options that another of the methods has and this one has not; those of none are refused later."""
+    options = wanted.settings.get("options", {})
+    others = {name for each in chosen for name in _option_names(each)} - _option_names(system)
+    if not others & set(options):
+        return wanted
+    kept = {name: value for name, value in options.items() if name not in others}
+    return replace(wanted, settings={**wanted.settings, "options": kept})
+
+
+def _option_names(system: System) -> set[str]:
+    return {option.name for option in fields(methods.kind(system.method).Options)}
 
 
 def _cells(study: Study, system: System) -> tuple[str, ...]:

@@ -22,6 +22,8 @@ def lengths_for(plan: Plan, machine: Machine, seconds: float) -> list[int]:
         raise PencilError("--budget is for one process; give several the lengths of their phases with --epochs.")
     usual = [phase.usual for phase in plan.phases]
     trained = [phase.epochs > 0 for phase in plan.phases]
+    if not any(trained):
+        raise PencilError("all phases have 0 epochs, so there is nothing to share --budget among; let one have some.")
     total = int(seconds / (estimate_seconds(plan, machine) / max(plan.epochs, 1)))
     if total < sum(trained):
         raise PencilError(

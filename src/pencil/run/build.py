@@ -3,6 +3,7 @@
 import atexit
 import shutil
 import tempfile
+from collections.abc import Container
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from pencil import kernels
+from pencil import kernels, plugins
 from pencil.config import HardwareSettings
 from pencil.data.augment import Prepare
 from pencil.data.dataset import Examples, Inputs
@@ -146,12 +147,22 @@ def build_engine(plan: Plan, machine: Machine, folder: Path | None = None) -> tu
     return engine, [text for text in (missed, line, slower) if text]
 
 
-def _table(plan: Plan, machine: Machine, batch_size: int, folder: Path | None) -> ExampleTable:
+def try_table(plan: Plan, machine: Machine) -> None:
+    """Refuse what the example table cannot keep, by one of a single row, before anything is written."""
+    with tempfile.TemporaryDirectory(prefix="pencil-table-") as place, plugins.blamed(plan.settings.method):
+        table = _table(plan, machine, 1, Path(place), rows=slice(1))
+        for phase in plan.phases:
+            phase.rule.prepare(table)
+
+
+def _table(
+    plan: Plan, machine: Machine, batch_size: int, folder: Path | None, rows: slice = slice(None)
+) -> ExampleTable:
     train, device = plan.dataset.train, machine.device
 
     def on_device(values: NDArray[np.generic] | None) -> torch.Tensor | None:
         # A copy: methods may change columns in place, the data must stay as it is.
-        return None if values is None else torch.from_numpy(np.array(values)).to(device)
+        return None if values is None else torch.from_numpy(np.array(values[rows])).to(device)
 
     given = on_device(train.given)
     assert given is not None
@@ -187,6 +198,11 @@ def table_kind(plan: Plan, device: torch.device) -> type[ExampleTable]:
     if dense <= TABLE_SHARE * _free_memory(device):
         return ExampleTable
     return TopTable if plan.dataset.num_classes >= MANY_CLASSES else MappedTable
+
+
+def kind_of_state(arrays: Container[str]) -> str:
+    """Return the name of the kind of example table that a checkpoint of such arrays was made with."""
+    return "mapped" if "table.touched" in arrays else "top" if "table.top_classes" in arrays else "dense"
 
 
 def _labels(examples: Examples, device: torch.device) -> torch.Tensor:

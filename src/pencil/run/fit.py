@@ -12,19 +12,20 @@ from pencil.backbones import name_of
 from pencil.config import from_document, merge, plain_numbers, read_toml, to_document, write_toml
 from pencil.engine import Stopped
 from pencil.errors import PencilError
+from pencil.plugins import blamed
 from pencil.results.atomic import write_atomic
 from pencil.results.checkpoint_store import CheckpointStore
 from pencil.results.folder import RunFolder
 from pencil.results.history import History
 from pencil.results.log_file import LogFile
 from pencil.run.budget import lengths_for
-from pencil.run.build import Machine, build_engine, choose_machine
+from pencil.run.build import Machine, build_engine, choose_machine, try_table
 from pencil.run.home import at_home
 from pencil.run.inherit import open_parent, plan_from
 from pencil.run.outcome import write_description, write_outcome
 from pencil.run.plan import Plan, phase_lengths, plan
-from pencil.run.refuse import refuse_other_data, refuse_other_settings, refuse_unnamed_code
-from pencil.run.restore import restore
+from pencil.run.refuse import refuse_idle_recipe, refuse_other_data, refuse_other_settings, refuse_unnamed_code
+from pencil.run.restore import restore, with_its_table
 from pencil.run.result import Result
 from pencil.run.session import Progress, Session, Silent
 from pencil.run.sittings import Sittings
@@ -39,8 +40,9 @@ Document = Mapping[str, Any]
 class Interrupted(Exception):
     """The run was stopped on request and can be resumed."""
 
-    def __init__(self, folder: Path, signal: int) -> None:
-        super().__init__(f"stopped; go on with: pencil train --resume --out {shlex.quote(str(folder))}")
+    def __init__(self, folder: Path, signal: int, *, passing: bool = False) -> None:
+        kept = f"go on with: pencil train --resume --out {shlex.quote(str(folder))}"
+        super().__init__(f"stopped; {'nothing is kept of a run without out.' if passing else kept}")
         self.folder, self.signal = folder, signal
 
 
@@ -75,6 +77,7 @@ def fit(
     """
     if labels is not None:
         source = (source, labels)
+    refuse_idle_recipe(settings or {}, named.get("recipe"), "the settings")
     asked = plain_numbers(merge(settings or {}, _named(named), {"data": {"options": {"raw": True}}} if raw else {}))
     epochs = read_epochs(epochs)
     progress = progress or Silent()
@@ -97,6 +100,7 @@ def fit(
         lengths = lengths_for(prepared, machine, budget)
         progress.note(f"epochs of the phases in {budget:g} seconds: {', '.join(map(str, lengths))}.")
         prepared = planned(asked, epochs=lengths)
+    try_table(prepared, machine)
     try_network(prepared, machine)  # One that cannot be made or does not fit must fail before anything is written.
     start = None if parent is None else read_start(parent, prepared)
     if not machine.processes.leads:
@@ -180,8 +184,10 @@ def _train(
     kept: tempfile.TemporaryDirectory[str] | None,
     start: Start | None = None,
 ) -> Result:
-    engine, lines = build_engine(prepared, machine, folder.path / "table")
     history, checkpoints = History(folder.history), CheckpointStore(folder.checkpoint)
+    checkpoint = checkpoints.load() if machine.processes.leader_says(checkpoints.exists()) else None
+    prepared = prepared if checkpoint is None else with_its_table(prepared, checkpoint)
+    engine, lines = build_engine(prepared, machine, folder.path / "table")
     leads, interval = machine.processes.leads, prepared.settings.hardware.checkpoint_seconds
     names, log = prepared.dataset.class_names, LogFile(folder.log) if leads else None
     sittings = Sittings.of(machine, prepared.settings)
@@ -190,8 +196,9 @@ def _train(
         session.note(f"noise {prepared.settings.data.noise}: {prepared.noise_told}.")
     for line in (*prepared.warnings, *lines):
         session.note(line)
-    if machine.processes.leader_says(checkpoints.exists()):
-        restore(engine, checkpoints, session, prepared.settings.hardware)
+    if checkpoint is not None:
+        restore(engine, checkpoint, checkpoints.path, session, prepared.settings.hardware)
+        del checkpoint  # Its arrays may take as much memory as the run.
     else:
         if leads:
             history.restore(b"")
@@ -205,11 +212,12 @@ def _train(
     progress.started(engine.phases, engine.epoch)
     with session.listening():
         try:
-            engine.train(session)
+            with blamed(prepared.settings.method):
+                engine.train(session)
         except Stopped:
             if leads:
                 folder.set_state("stopped")
-            raise Interrupted(folder.path, session.received) from None
+            raise Interrupted(folder.path, session.received, passing=kept is not None) from None
         except PencilError:
             # A disk that is full has no room for this either; the line of the error is what counts.
             with suppress(PencilError):
@@ -217,7 +225,8 @@ def _train(
                     folder.set_state("stopped")
             raise
     if leads:
-        write_outcome(engine, prepared, sittings.environment, folder, history.read())
+        with blamed(prepared.settings.method):
+            write_outcome(engine, prepared, sittings.environment, folder, history.read())
     if log is not None:
         log.close()
     if leads:

@@ -17,6 +17,7 @@ from torch.nn.functional import one_hot
 
 from pencil.data.dataset import Examples, Selection
 from pencil.engine import Engine
+from pencil.errors import PencilError
 from pencil.quality.decide import decide_known
 from pencil.quality.score import Scores, favoured, score
 from pencil.results import labels_table
@@ -111,7 +112,9 @@ def _trained(engine: Engine, plan: Plan, *, settles: bool) -> Believed:
             earlier = (table.columns["prediction_sum"][rows] / count.clamp(min=1)).where(count > 0, network)
             mean = (earlier + network) / 2
         learned = table.distributions(rows)
-        ended = engine.state.method.last_word(learned, network.to(learned)) if settles else learned
+        ended = learned
+        if settles:
+            ended = _fitting(engine.state.method.last_word(learned, network.to(learned)), learned, "last_word")
         label = learned.where(table.columns["locked"][rows].unsqueeze(-1), ended)
         blocks.append(_believed(label, mean, network, given[rows], _cut(plan), learned))
     return _joined(blocks)
@@ -127,11 +130,21 @@ def _held_out(engine: Engine, plan: Plan, examples: Examples, chosen: NDArray[np
     for rows, outputs in engine.watched["held_out"].evaluator.blocks(engine.state.network):
         network, given = outputs.softmax(-1), examples.given[rows]
         given_BC = _certain(torch.from_numpy(given), network)
-        believed = engine.state.method.unlearned(outputs, given_BC)
+        believed = _fitting(engine.state.method.unlearned(outputs, given_BC), network, "unlearned")
         sure = (known[rows] >= 0).to(network.device).unsqueeze(-1)
         label = _certain(known[rows], network).where(sure, believed)
         blocks.append(_believed(label, network, network, given, _cut(plan), label))
     return _joined(blocks)
+
+
+def _fitting(distribution: Tensor, like: Tensor, what: str) -> Tensor:
+    """Return what a method believes of labels, or refuse what is no distribution for each: it may be anyone's."""
+    if distribution.shape != like.shape:
+        raise PencilError(
+            f"the method's {what} gives the shape {list(distribution.shape)}; it must be {list(like.shape)}, a share"
+            " for each class of each example. Mend it, and go on with --resume."
+        )
+    return distribution
 
 
 def _certain(class_B: Tensor, like: Tensor) -> Tensor:

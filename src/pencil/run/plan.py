@@ -11,7 +11,7 @@ import torch
 from torch import nn
 from torch.utils.data import Dataset as TorchDataset
 
-from pencil import backbones, data, methods, recipes
+from pencil import backbones, data, methods, plugins, recipes
 from pencil.config import (
     DataSettings,
     Schedule,
@@ -98,13 +98,28 @@ def plan(
     if epochs is not None:
         document = merge(document, other_lengths(document, asked, lengths, methods.kind(method_name).phase_schedules))
     settings, warning = _with_backbone(from_document(one_spelling(document, asked)), dataset)
-    method = methods.create(method_name, settings.options, dataset.num_classes)
-    method.inform(_known(dataset))
+    with plugins.blamed(method_name):
+        method = methods.create(method_name, settings.options, dataset.num_classes)
+        method.inform(_known(dataset))
+        phases = _phases(method, settings)
     check_teaching(settings, method)
     if settings.teaching.mixup and dataset.preparation.whole:
         raise PencilError("whole numbers that are taken as they are cannot be mixed; use --set teaching.mixup=0.")
     warnings = tuple(line for line in (dataset.facts.get("left_out"), _unlabelled(dataset), warning) if line)
-    return Plan(settings, dataset, method, method.phases(settings.phases), warnings, own_network)
+    return Plan(settings, dataset, method, phases, warnings, own_network)
+
+
+def _phases(method: Method, settings: Settings) -> tuple[Phase, ...]:
+    found: Any = method.phases(settings.phases)
+    if not isinstance(found, (tuple, list)) or not found or not all(isinstance(phase, Phase) for phase in found):
+        raise PencilError(f"the phases of {settings.method} must be a tuple of pencil.types.Phase, one at least.")
+    for phase in found:
+        if not isinstance(phase.lr, Schedule) or not hasattr(phase.rule, "update"):
+            raise PencilError(
+                f"phase {phase.name} of {settings.method} must have a Schedule as its learning rate, as the settings of"
+                " the phase have, and one of pencil.table's label rules."
+            )
+    return tuple(found)
 
 
 def _by_name(asked: Document) -> tuple[Document, backbones.Own | None]:

@@ -136,7 +136,9 @@ def _environment() -> dict[str, str]:
 
 def _placed(job: Job, gpu: str | None) -> dict[str, str]:
     """Let a run that does not say where see one GPU alone."""
-    says = job.document.get("hardware", {}).get("device", "auto") != "auto"
+    hardware = job.document.get("hardware")
+    # What is no group of settings is for the run itself to refuse; it must stop no other.
+    says = isinstance(hardware, Mapping) and hardware.get("device", "auto") != "auto"
     return {} if gpu is None or says else {VISIBLE: gpu}
 
 

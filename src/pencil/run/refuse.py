@@ -13,6 +13,18 @@ from pencil.results.folder import RunFolder
 from pencil.run.plan import Plan, differing
 
 Document = Mapping[str, Any]
+OF_A_RECIPE = ("optimizer", "teaching", "phases", "options")
+"""What recipes set."""
+
+
+def refuse_idle_recipe(settings: Document, recipe: str | None, where: str) -> None:
+    """Settings of a whole run have in them what its recipe set: another one's name would only be written beside it."""
+    before = settings.get("recipe")
+    if recipe and before and recipe != before and all(group in settings for group in OF_A_RECIPE):
+        raise PencilError(
+            f"{where} have all in them that the recipe {before} sets, so that {recipe} would change nothing; leave"
+            f" the recipe out, or take {', '.join(OF_A_RECIPE[:-1])} and {OF_A_RECIPE[-1]} out of the settings."
+        )
 
 
 def refuse_unnamed_code(saved: Document, asked: Document, folder: RunFolder) -> None:

@@ -106,6 +106,7 @@ def apply(
     if not rule.moves:
         return {}
     proposed = rule.update(rows, gradient_BC, prediction_BC, step)
+    _refuse_malformed(proposed, rows)
     free_B = usable_B & ~rows["locked"]
     if "label_logits" in proposed:
         # A loss can be finite where its gradient is not.
@@ -119,3 +120,18 @@ def apply(
         changed["changed_at"] = torch.where(moved_B, epoch.to(torch.int32), rows["changed_at"])
         changed["num_changes"] = rows["num_changes"] + moved_B.to(torch.int32)
     return changed
+
+
+def _refuse_malformed(proposed: object, rows: Rows) -> None:
+    """Refuse what does not fit the table: a rule may be anyone's, and numbers of another shape would be spread."""
+    if not isinstance(proposed, dict):
+        raise PencilError(f"the label rule gives a {type(proposed).__name__}; let it return a dict of changed columns.")
+    for name, value in proposed.items():
+        here = rows.get(name)
+        if here is None:
+            raise PencilError(f'the label rule changes a column "{name}", which there is none of; add it in prepare.')
+        if not isinstance(value, Tensor) or value.shape != here.shape or value.dtype != here.dtype:
+            found = f"{value.dtype} {list(value.shape)}" if isinstance(value, Tensor) else f"a {type(value).__name__}"
+            raise PencilError(
+                f'the label rule gives the column "{name}" as {found}; it must be {here.dtype} {list(here.shape)}.'
+            )
