@@ -6,7 +6,7 @@ Shapes: N examples.
 import shlex
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pencil.errors import PencilError
-from pencil.quality.decide import Thresholds, count, decide
+from pencil.quality.decide import Thresholds, count, decide_known
 from pencil.quality.score import Scores, score
+from pencil.results.folder import RunFolder
+from pencil.results.summary import read_summary
 from pencil.run import Predictions, predict_run
 
 
@@ -55,14 +57,18 @@ def audit_run(run: str | Path, source: Any, *, thresholds: Thresholds | None = N
     """Score the labels of a source; `reading` says how it is read, as for `predict_run`.
 
     The network alone speaks: it never learned from these labels, and their noise may be another than the run's. One
-    that names no class of the run has quality 0.
+    that names no class of the run has quality 0. Where the run has a caution, none is to be replaced unseen.
     """
     predictions = predict_run(run, source, **{"split": "train", **reading})
+    caution = read_summary(RunFolder(Path(run)).result).get("caution")
+    if caution:
+        predictions = replace(predictions, notes=(*predictions.notes, caution))
     _check(predictions, source, run)
     own = score(predictions.probabilities, None, predictions.given)
     stray = (predictions.given < 0) & (np.array(predictions.given_names) != "")
     scores = Scores(own.corrected, own.confidence, own.entropy, np.where(stray, 0.0, own.quality))
-    return Audit(predictions, scores, decide(scores, predictions.given, thresholds))
+    known, alone = np.zeros(len(stray), dtype=np.bool_), np.full(len(stray), bool(caution))
+    return Audit(predictions, scores, decide_known(scores, predictions.given, known, alone, thresholds))
 
 
 def _unknown(predictions: Predictions) -> dict[str, int]:

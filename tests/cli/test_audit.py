@@ -43,6 +43,18 @@ def test_labels_are_scored_by_the_network_as_held_out_ones_are(pencil: Command, 
         assert found["quality"] == pytest.approx(row["quality"], abs=1e-5)
 
 
+def test_a_network_that_may_know_too_little_replaces_none_unseen(pencil: Command, trained: Path, rows: Path) -> None:
+    decisions = [row["decision"] for row in json.loads(pencil("audit", trained, rows, "--json").out)]
+    assert "relabel" in decisions
+    result = json.loads((trained / "result.json").read_text())
+    (trained / "result.json").write_text(json.dumps(result | {"caution": "the network may well be wrong."}))
+    (trained / "checksums.json").unlink()
+    ended = pencil("audit", trained, rows, "--json")
+    careful = [row["decision"] for row in json.loads(ended.out)]
+    assert careful == [decision.replace("relabel", "review") for decision in decisions]
+    assert "the network may well be wrong." in ended.err
+
+
 def test_many_different_labels_that_are_no_class_are_counted() -> None:
     names = tuple(f"name {number % 200}" for number in range(400))
     shares, none = np.full((400, 2), 0.5, dtype=np.float32), np.full(400, -1)
@@ -115,6 +127,7 @@ def test_bad_data_is_refused(
         (("run", "rows.npz", "--keep-quality", "2"), ("keep_quality", "0 to 1")),
         (("run", "rows.npz", "--split", "held-out"), ("held-out",)),
         (("run", "rows.npz", "--set", "seed=1"), ("data.NAME",)),
+        (("run", "rows.npz", "--set", "data.labels=other.csv"), ("data.labels", "training", "leave it out")),
     ],
 )
 def test_bad_options_are_refused(

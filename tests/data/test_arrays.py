@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 import torch
+from scipy.sparse import csr_array
 
 import pencil
 from pencil.data import from_arrays, from_torch
@@ -98,6 +99,18 @@ def test_ids_may_come_in_bytes():
 def test_labels_must_be_as_many_as_inputs():
     with pytest.raises(PencilError, match=r"2 labels for 3 examples"):
         from_arrays(np.zeros((3, 2)), [0, 1])
+
+
+def test_sparse_inputs_are_called_so():
+    with pytest.raises(PencilError, match=r"inputs are a sparse csr_array; give x\.toarray\(\)"):
+        from_arrays(csr_array(np.eye(3)), [0, 1, 0])
+
+
+@pytest.mark.parametrize("raw", [False, True])
+@pytest.mark.parametrize("x", [[[1, 2], [3], [4, 5]], [np.zeros((8, 8)), np.zeros((9, 9))], torch.eye(3).to_sparse()])
+def test_inputs_that_make_no_array_are_refused(x, raw):
+    with pytest.raises(PencilError, match=r"inputs make no array .*; give as many numbers for each example"):
+        from_arrays(x, [0, 1, 0], raw=raw)
 
 
 def test_test_inputs_must_have_the_same_shape():

@@ -135,3 +135,12 @@ def test_rows_are_normalised_per_feature_and_not_augmented() -> None:
     raw = torch.tensor([[3.0, 7.0], [1.0, -1.0]])
     for arguments in ((), (torch.arange(2), epoch(0))):
         assert Prepare(how, 0)(raw, *arguments).tolist() == [[1, 2], [0, 0]]
+
+
+@pytest.mark.parametrize(("height", "width", "crop"), [(8, 8, 12), (8, 9, 9), (7, 11, 10)])
+def test_a_crop_larger_than_the_image_is_evaluated_with_its_padding(height: int, width: int, crop: int) -> None:
+    how = Preparation("images", (height, width, 3), (0.0,) * 3, (1.0,) * 3, crop=crop, pad=2, flip=True)
+    raw = images(1, height, width)
+    views = every_view(raw[0], 2, crop, crop)
+    centre = views[(height + 4 - crop) // 2, (width + 4 - crop) // 2, False]
+    assert torch.equal(Prepare(how, seed=0)(raw)[0], centre)

@@ -137,6 +137,13 @@ def test_mistakes_are_named(tmp_path: Path, source: Any, options: dict[str, Any]
         from_hugging_face(source, request(tmp_path, **options))
 
 
+def test_several_classes_for_each_example_are_no_votes() -> None:
+    kinds = {"v": datasets.Value("float32"), "label": datasets.Sequence(datasets.ClassLabel(names=["a", "b", "c"]))}
+    rows = {"v": [1.0, 2.0, 3.0], "label": [[0, 2], [1, 2], [0, 1]]}
+    with pytest.raises(PencilError, match=r'"label" holds several classes for each example'):
+        from_hugging_face(datasets.Dataset.from_dict(rows, datasets.Features(kinds)))
+
+
 def test_a_row_that_is_no_image_is_named(tmp_path: Path) -> None:
     broken = pictures(2).cast_column("picture", datasets.Image(decode=False))
     rows = [row["picture"] for row in broken]
@@ -224,3 +231,11 @@ def test_classes_are_called_what_the_column_calls_them(tmp_path: Path, given: li
     found = from_hugging_face(source, request(tmp_path))
     assert found.terms is not None and found.terms[found.train.given].tolist() == given
     assert from_hugging_face(pictures(), request(tmp_path)).terms is None
+
+
+def test_data_to_predict_needs_no_true_labels() -> None:
+    new = datasets.Dataset.from_dict({"size": [1.0, 2.0, 3.0], "label": ["a", "b", "a"]})
+    read = from_hugging_face(new, Request(options={"clean": "truth"}, labels_needed=False))
+    assert read.train.given.tolist() == [0, 1, 0] and read.facts["features"] == ["size"]
+    with pytest.raises(PencilError, match='no column "truth"'):
+        from_hugging_face(new, Request(options={"clean": "truth"}))

@@ -33,6 +33,18 @@ def test_votes_cannot_be_negative():
         encode(np.array([[-1, 3]]), ("a", "b"))
 
 
+@pytest.mark.parametrize("kind", [int, bool])
+def test_examples_of_several_classes_are_refused(kind):
+    marks = np.array([[1, 0, 0], [1, 1, 0], [0, 1, 1], [0, 0, 1]])
+    with pytest.raises(PencilError, match=r"row 2 are \[1, 1, 0\], and many others have several classes too"):
+        as_values(marks.astype(kind))
+
+
+@pytest.mark.parametrize("votes", [[[1, 1], [2, 0]], [[1, 0], [0, 1]], [[1, 1], [1, 0], [0, 1], [1, 0]]], ids=str)
+def test_votes_may_differ(votes):
+    assert as_values(np.array(votes)).tolist() == votes
+
+
 def test_a_fraction_is_no_label():
     with pytest.raises(PencilError, match=r"row 2 is 1\.5, not a whole number"):
         encode(as_values(np.array([0.0, 1.5])), ("a", "b"))

@@ -9,9 +9,12 @@ from typing import Any
 import datasets
 import numpy as np
 import pytest
+import torch
 from PIL import Image
 
 import pencil
+from pencil import data
+from pencil.config import DataSettings
 from pencil.errors import PencilError
 from pencil.export.hf_dataset import add_corrected_labels
 from pencil.export.write import export_run
@@ -139,3 +142,27 @@ def test_rows_that_are_known_by_their_place_must_be_those_of_the_run(tmp_path: P
         add_corrected_labels(shown.shuffle(seed=1), tmp_path / "run")
     with pytest.raises(PencilError, match="has 10 rows, the run had 36"):
         add_corrected_labels(shown.select(range(10)), tmp_path / "run")
+
+
+def test_what_a_run_said_of_the_labels_is_nothing_to_learn_them_from(table_run: Path, tmp_path: Path) -> None:
+    export_run(table_run, "hf_dataset", tmp_path / "out")
+    for label in ("label", "corrected_label"):
+        again = data.read(DataSettings(source=f"hf:{tmp_path / 'out'}", options={"label": label}))
+        assert again.facts["features"] == ["size"]
+    named = datasets.load_from_disk(str(tmp_path / "out")).rename_column("label", "kind")
+    named = named.remove_columns("label_source")
+    named.save_to_disk(str(tmp_path / "named"))
+    again = data.read(DataSettings(source=f"hf:{tmp_path / 'named'}", options={"label": "corrected_label"}))
+    assert again.facts["features"] == ["size"]
+
+
+def test_whole_numbers_stay_what_they_are(tmp_path: Path) -> None:
+    tokens = np.arange(40).reshape(20, 2)
+    np.savez(tmp_path / "tokens.npz", x=tokens, y=np.arange(20) % 2)
+    network = torch.nn.Sequential(torch.nn.Embedding(40, 1), torch.nn.Flatten(), torch.nn.Linear(2, 2))
+    own = {"raw": True, "backbone": network, "settings": {"hardware": QUICK["hardware"]}}
+    pencil.fit(tmp_path / "tokens.npz", out=tmp_path / "run", epochs=(1, 1, 1), **own)
+    export_run(tmp_path / "run", "hf_dataset", tmp_path / "out")
+    found = datasets.load_from_disk(str(tmp_path / "out"))
+    assert found.features["features"].feature.dtype == "int64", "a float holds no large number to the last digit"
+    assert found["features"][:] == tokens.tolist()

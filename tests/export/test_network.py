@@ -1,6 +1,7 @@
 """A run's network as an ONNX file and as torch's exported program, computed with by those who read them."""
 
 import json
+import logging
 import subprocess
 import sys
 from pathlib import Path
@@ -113,3 +114,18 @@ def test_a_file_that_computes_otherwise_is_refused(table_run: Path, tmp_path: Pa
     with pytest.raises(PencilError, match="differ"):
         export_network(table_run, "onnx", tmp_path / "new")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("form", ["onnx", "torch_export"])
+def test_a_network_that_torch_cannot_export_is_one_line(
+    table_run: Path, tmp_path: Path, form: str, monkeypatch: Any, caplog: Any, capsys: Any
+) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
+        logging.getLogger("torch.fx").warning("no code of the user's is to blame")
+        print("pages of the network's graph", file=sys.stderr)
+        raise RuntimeError("cannot guard\nand much more")
+
+    monkeypatch.setattr(torch.export, "export", refuse)
+    with pytest.raises(PencilError, match=r"torch cannot export this network: cannot guard$"):
+        export_network(table_run, form, tmp_path / "new")
+    assert (caplog.records, capsys.readouterr().err, list(tmp_path.iterdir())) == ([], "", [])

@@ -20,6 +20,7 @@ from pencil.errors import PencilError
 from pencil.export.label_studio import interface
 from pencil.export.labels import read_labels
 from pencil.export.write import FORMS, export_run
+from pencil.results.decisions import Decisions
 from pencil.results.documents import write_json
 
 from .conftest import CLASSES
@@ -53,6 +54,28 @@ def test_a_folder_of_images_trains_again(photo_run: Path, photos: Path, tmp_path
     for file in (tmp_path / "sorted").rglob("*.png"):
         original = photos / labels.ids[int(file.name[:7])]
         assert file.is_symlink() is not copy and file.read_bytes() == original.read_bytes()
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_a_table_of_final_labels_trains_again(photo_run: Path, photos: Path, tmp_path: Path, form: str) -> None:
+    out, labels = tmp_path / f"final.{form}", read_labels(photo_run)
+    export_run(photo_run, form, out)
+    columns = {"image": "id", "label": "final_name"}
+    read = data.read(DataSettings(source=str(out), root=str(photos), options=columns), cache_dir=tmp_path / "cache")
+    sets = {"train": read.train, "held-out": read.held_out}
+    for name, split, label in zip(labels.ids, labels.table["split"], labels.whole("final"), strict=True):
+        examples = sets[split.as_py()]
+        assert examples is not None and examples.given[examples.ids.tolist().index(name)] == label
+
+
+def test_a_class_that_no_example_is_of_has_no_folder(photo_run: Path, tmp_path: Path) -> None:
+    """Whoever trains on the folder, this package or another, refuses one that is empty."""
+    with Decisions(photo_run / "decisions.sqlite") as store:
+        for name in read_labels(photo_run).ids:
+            store.decide(name, 1 if name.startswith("dog") else 2, reviewer="me", key=name)
+    export_run(photo_run, "image_folder", tmp_path / "sorted")
+    read = data.read(DataSettings(source=str(tmp_path / "sorted")), cache_dir=tmp_path / "cache")
+    assert read.class_names == CLASSES[1:]
 
 
 def test_images_from_arrays_become_png_files(array_run: Path, tmp_path: Path) -> None:

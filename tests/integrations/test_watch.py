@@ -72,6 +72,20 @@ def test_a_resumed_run_has_every_epoch_once(tmp_path: Path) -> None:
     check(tmp_path / "run")
 
 
+def test_of_several_processes_the_leading_one_alone_is_watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another one would remove what the leading one has written."""
+    fit(tmp_path / "run", ["csv", "tensorboard"])
+    monkeypatch.setenv("RANK", "1")
+    with watching(["csv", "tensorboard"], tmp_path / "run") as progress:
+        progress.started((), 0)
+    check(tmp_path / "run")
+
+
+def test_a_tool_that_is_named_twice_is_told_once(tmp_path: Path) -> None:
+    fit(tmp_path / "run", ["csv", "tensorboard", "csv"])
+    check(tmp_path / "run")
+
+
 def test_the_command_takes_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     np.savez("data.npz", x=X, y=Y)

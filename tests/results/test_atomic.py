@@ -126,3 +126,10 @@ def test_sweep_removes_only_temporary_files(tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(b"")
     sweep(tmp_path)
     assert names(tmp_path) == [".hidden", "a.txt", "b.tmp"]
+
+
+def test_a_folder_that_a_killed_export_left_is_in_nobodys_way(tmp_path: Path) -> None:
+    (tmp_path / ".sorted.17.tmp").mkdir()
+    (tmp_path / ".a.txt.17.tmp").write_text("half")
+    sweep(tmp_path)
+    assert names(tmp_path) == [".sorted.17.tmp"]

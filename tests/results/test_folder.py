@@ -160,7 +160,9 @@ def test_the_lock_of_a_killed_process_is_free_even_while_its_child_lives(tmp_pat
     process.stdout.close()
 
 
-@pytest.mark.parametrize("name", ["lock", "log.txt", "checkpoint", "table/label_logits.bin", "pictures/curves.png"])
+@pytest.mark.parametrize(
+    "name", ["lock", "log.txt", "checkpoint", "table/label_logits.bin", "pictures/curves.png", "watch/csv"]
+)
 def test_a_link_in_a_run_folder_is_refused(tmp_path: Path, name: str) -> None:
     """Whoever writes through it would write to a file of the user's."""
     folder, letter = RunFolder.create(tmp_path / "run"), tmp_path / "letter.txt"

@@ -146,6 +146,18 @@ def test_stopped_and_resumed_runs_end_the_same_to_the_bit(finished: Any, stops: 
     assert json.loads((out / "status.json").read_text())["state"] == "finished"
 
 
+def test_a_stopped_run_of_arrays_says_how_python_goes_on(tmp_path: Path, quick: dict[str, Any]) -> None:
+    x, y = np.random.default_rng(0).normal(size=(200, 4)).astype(np.float32), np.arange(200) % 2
+    how: dict[str, Any] = {"settings": quick, "epochs": (1, 1, 1)}
+    with pytest.raises(Interrupted, match=r"stopped; nothing is kept of a run without out"):
+        pencil.fit(x, y, progress=Stopping(1), **how)
+    with pytest.raises(Interrupted, match=r"pencil\.fit\(…, out='.*run', resume=True\)"):
+        pencil.fit(x, y, out=tmp_path / "run", progress=Stopping(1), **how)
+    with pytest.raises(PencilError, match=r"the data of the run in .*run was given in Python; give it again"):
+        pencil.fit(out=tmp_path / "run", resume=True)
+    assert len(pencil.fit(x, y, out=tmp_path / "run", resume=True).corrected_labels) == 200
+
+
 def test_a_run_that_goes_on_with_something_else_says_what_it_was_trained_with(
     tmp_path: Path, quick: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -257,11 +269,6 @@ def test_arrays_without_a_folder(quick: dict[str, Any]) -> None:
     assert missing.tolist() == (np.arange(300) % 7 == 0).tolist()
     assert (corrected == truth).mean() > 0.7
     assert (corrected == truth)[missing].mean() > 0.5
-
-
-def test_a_stopped_run_without_a_folder_cannot_go_on_and_says_so(quick: dict[str, Any]) -> None:
-    with pytest.raises(Interrupted, match="stopped; nothing is kept of a run without out"):
-        pencil.fit(*few(), settings=quick, epochs=(2, 2, 2), progress=Stopping(1))
 
 
 def test_another_recipe_beside_the_settings_of_a_whole_run_is_refused(finished: Any, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from pencil.data import labels
 from pencil.data.as_given import as_tensors, describe_tensors
 from pencil.data.dataset import ArrayInputs, DataFacts, Dataset, Examples, Preparation
 from pencil.data.identity import as_text, content_ids, given_ids
-from pencil.data.tensors import plain
+from pencil.data.tensors import as_array, plain
 from pencil.errors import PencilError
 
 SMALL_SIDE = 64
@@ -131,7 +131,7 @@ def as_inputs(x: Any) -> NDArray[Any]:
     """
     if np.ma.is_masked(x):
         raise PencilError("inputs have masked values; fill them in, or leave out their rows.")
-    array = np.asarray(plain(x))
+    array = as_array(x)
     if array.ndim < 2 or array.dtype.kind not in "biuf" or not array.size:
         raise PencilError(f"inputs are {array.dtype} of shape {array.shape}; give numbers: [n, d] or [n, H, W, C].")
     if array.ndim == 2:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pencil.data.dataset import Preparation
-from pencil.data.tensors import plain
+from pencil.data.tensors import as_array, plain
 from pencil.errors import PencilError
 
 
@@ -19,7 +19,7 @@ def as_tensors(x: Any) -> NDArray[Any]:
     """Return numbers [n, …] of any shape, neither scaled nor put in another order."""
     if np.ma.is_masked(x):
         raise PencilError("inputs have masked values; fill them in, or leave out their rows.")
-    array = np.asarray(plain(x))
+    array = as_array(x)
     if array.ndim < 2 or not array.size:
         raise PencilError(f"inputs have shape {array.shape}; give [n, …], as many numbers for each example.")
     return _numbers(array, 0)

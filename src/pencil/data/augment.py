@@ -6,6 +6,7 @@ the same images. Shapes: B examples, H × W × C raw images, S × S the crop.
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import pad
 
 from pencil.data.dataset import Preparation
 
@@ -54,6 +55,9 @@ class Prepare(nn.Module):
         side_y, side_x = how.crop or height, how.crop or width
         if index_B is None or epoch is None:
             top, left = (height - side_y) // 2, (width - side_x) // 2
+            if top < 0 or left < 0:
+                raw_BHWC = pad(raw_BHWC, (0, 0, how.pad, how.pad, how.pad, how.pad))
+                top, left = top + how.pad, left + how.pad
             return raw_BHWC[:, top : top + side_y, left : left + side_x]
         rows_BS = torch.arange(side_y, device=device).expand(b, -1)
         columns_BS = torch.arange(side_x, device=device).expand(b, -1)

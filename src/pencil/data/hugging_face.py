@@ -21,6 +21,8 @@ from pencil.errors import PencilError, did_you_mean
 
 OPTIONS = ("config", "split", "label", "image", "features", "id", "clean", *image_files.OPTIONS)
 _LABEL_NAMES = ("label", "labels", "target", "class", "y", "fine_label")
+CORRECTED = ("corrected_label", "label_source", "label_quality")
+"""Columns that an export of a run adds."""
 _SETS = {"validation": "held_out", "valid": "held_out", "val": "held_out", "test": "test"}
 
 
@@ -47,6 +49,8 @@ class Part(NamedTuple):
         """Return the labels as they are, or by name where the numbers of a column count others than these classes."""
         if not needed and label not in self.rows.column_names:
             return np.full(len(self.rows), UNLABELLED)
+        if getattr(getattr(self.rows.features.get(label), "feature", None), "names", None):
+            raise PencilError(f'the column "{label}" holds several classes for each example; give a column of one.')
         values, own = labels.as_values(self.column(label)), class_names(self.rows, label)
         if own is None or own == classes:
             return values
@@ -73,7 +77,10 @@ def from_hugging_face(source: Any, request: Request | None = None, *, name: str 
     named = class_names(train.rows, label)
     by_name = named is None
     values = {kind: part.values(label, named, needed=request.labels_needed) for kind, part in parts.items()}
-    truth = train.values(request.text("clean"), named, needed=True) if request.text("clean") else None
+    clean = request.text("clean")
+    if clean not in train.rows.column_names and not request.labels_needed:
+        clean = ""
+    truth = train.values(clean, named, needed=True) if clean else None
     found = labels.class_names_of(*values.values(), *(() if truth is None else (truth,)))
     classes = found if named is None else named
     inputs, preparation, backbone, facts = _inputs(parts, label, request, name)
@@ -145,7 +152,7 @@ def _inputs(
             return _images(whole, image, parts, request, name)
         pixels = as_inputs(np.array(whole.with_format("numpy")[:][image]))
         return ArrayInputs(pixels), *describe_inputs(pixels)
-    used = {label, request.text("id"), request.text("clean")}
+    used = {label, request.text("id"), request.text("clean"), *_said_by_a_run(parts["train"].rows)}
     columns = list(request.texts("features")) or [column for column in kinds if column not in used]
     table = _joined(parts, columns).with_format("arrow")[:]
     columns, left_out = text_columns.learnable(table, columns, name, chosen=bool(request.texts("features")))
@@ -154,6 +161,15 @@ def _inputs(
         facts["left_out"] = left_out
     preparation, backbone, _ = describe_inputs(rows)
     return ArrayInputs(rows), preparation, backbone, facts
+
+
+def _said_by_a_run(rows: Any) -> set[str]:
+    """Return what an export of a run says of labels, and the labels it was given: nothing to learn labels from."""
+    if CORRECTED[0] not in rows.column_names:
+        return set()
+    names = class_names(rows, CORRECTED[0])
+    given = {column for column in rows.column_names if names and class_names(rows, column) == names}
+    return {*CORRECTED, *given, label_column(rows, Request(labels_needed=False))}
 
 
 def _texts(parts: Mapping[str, Part], label: str, request: Request, facts: DataFacts) -> dict[str, NDArray[np.object_]]:

@@ -3,7 +3,8 @@
     1-D numbers or names      one label each; None, NaN, "" and −1 mean "no label" (in tables −1 is a class);
                               names in bytes, as HDF5 files have them, are UTF-8
     2-D floats [n, C]         soft labels: each row a distribution; all zeros or NaN mean "no label"
-    2-D whole numbers [n, C]  votes: how many annotators chose each class; all zeros mean "no label"
+    2-D whole numbers [n, C]  votes: how many annotators chose each class; all zeros mean "no label"; several classes
+                              of an example, each marked by 1, are refused
 
 The label of an example with soft labels or votes is the class that has most; the first of several.
 """
@@ -29,6 +30,8 @@ _MOST_SIGNS = 18
 """Of a number that surely fits into 64 bits."""
 _TRUTH = {"False", "True"}
 _ROW_SUM_TOLERANCE = 1e-2
+_MOST_UNDECIDED = 0.25
+"""Of examples, the share for which votes may all differ."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +64,20 @@ def as_values(labels: Any) -> NDArray[Any]:
         raise PencilError(f"labels have shape {array.shape}; give one for each example, or [examples, classes].")
     if array.dtype == bool and array.ndim == 2:
         array = array.astype(np.int64)
+    if array.dtype.kind in "iu" and array.ndim == 2:
+        _refuse_several_classes(array)
     return array
+
+
+def _refuse_several_classes(marks: NDArray[Any]) -> None:
+    """Refuse examples of several classes each: were they votes, some of an example's would agree."""
+    count = marks.sum(axis=1)
+    several = np.flatnonzero(count > 1)
+    if marks.max(initial=0) == 1 and len(several) > _MOST_UNDECIDED * (count > 0).sum():
+        raise PencilError(
+            f"the labels in row {several[0] + 1} are {marks[several[0]].tolist()}, and many others have several classes"
+            " too; give one class for each, or, where these are votes, their shares: y / y.sum(1, keepdims=True)."
+        )
 
 
 def _from_objects(array: NDArray[Any]) -> NDArray[Any]:

@@ -242,7 +242,10 @@ def _feature(table: Any, name: str) -> tuple[NDArray[np.floating[Any]], list[str
     if pa.types.is_null(values.type):
         raise PencilError(f'the column "{name}" is empty; leave it out of features.')
     if not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)):
-        raise PencilError(f'the column "{name}" is {values.type}, neither numbers nor texts; leave it out of features.')
+        raise PencilError(
+            f'the column "{name}" is {values.type}, neither numbers nor texts; turn it into numbers, or leave it out by'
+            " data.options.features."
+        )
     # A missing text is a level of its own: that it is missing may say something.
     plain = np.array(["" if value is None else value for value in values.to_pylist()], dtype=np.str_)
     levels, codes = np.unique(plain, return_inverse=True)

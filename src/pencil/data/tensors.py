@@ -1,6 +1,21 @@
-"""Torch tensors as NumPy arrays, without importing torch."""
+"""Torch tensors, and what else holds inputs, as NumPy arrays, without importing torch."""
 
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pencil.errors import PencilError
+
+
+def as_array(x: Any) -> NDArray[Any]:
+    """Return inputs as one array; what is sparse, or of several lengths, is none."""
+    if hasattr(x, "toarray"):
+        raise PencilError(f"inputs are a sparse {type(x).__name__}; give x.toarray().")
+    try:
+        return np.asarray(plain(x))
+    except (TypeError, ValueError) as error:
+        raise PencilError(f"inputs make no array ({error}); give as many numbers for each example.") from error
 
 
 def plain(values: Any) -> Any:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from pencil.data import labels as label_values
-from pencil.data.hugging_face import Part, class_names, is_hugging_face, label_column
+from pencil.data.hugging_face import CORRECTED, Part, class_names, is_hugging_face, label_column
 from pencil.data.located import Located, read_dataset, relocated
 from pencil.data.request import Request
 from pencil.data.shown import encode
@@ -22,7 +22,6 @@ from pencil.errors import PencilError
 from pencil.export.labels import Labels, read_labels
 
 FOLDER = True
-ADDED = ("corrected_label", "label_source", "label_quality")
 _PREFIX = "hf:"
 
 
@@ -59,7 +58,7 @@ def _labelled(source: Any, labels: Labels) -> Any:
 
 
 def _with_columns(part: Part, column: str, rows: Mapping[str, int], labels: Labels) -> Any:
-    taken = [name for name in ADDED if name in part.rows.column_names]
+    taken = [name for name in CORRECTED if name in part.rows.column_names]
     if taken:
         raise PencilError(f'the dataset has a column "{taken[0]}" already; rename it.')
     # A split that lacks the run's own column of ids was not in the run.
@@ -71,7 +70,7 @@ def _with_columns(part: Part, column: str, rows: Mapping[str, int], labels: Labe
         _refuse_other_rows(part, places, labels)
     features, found = _features(labels), _values(labels)
     whole = part.rows
-    for name in ADDED:
+    for name in CORRECTED:
         values = [None if place < 0 else found[name][place] for place in places]
         whole = whole.add_column(name, values).cast_column(name, features[name])
     return whole
@@ -108,16 +107,16 @@ def _made(labels: Labels, wanted: Any, datasets: Any) -> Any:
     else:
         source = read_dataset(labels.settings.data, source=wanted.source, root=wanted.root)
         located = Located(source, labels.ids, whole=True)
-        rows = np.stack([located.read(row) for row in range(len(located))]).astype(np.float32)
-        rows = rows.reshape(len(rows), -1)
+        rows = np.stack([located.read(row) for row in range(len(located))])
+        rows = rows.reshape(len(rows), -1).astype(np.int64 if source.preparation.whole else np.float32)
         titles = source.facts.get("features")
         parts = {"features": rows} if titles is None else dict(zip(titles, rows.T, strict=True))
-        if taken := [name for name in ("id", "label", *ADDED) if name in parts]:
+        if taken := [name for name in ("id", "label", *CORRECTED) if name in parts]:
             raise PencilError(
                 f'the run has a feature "{taken[0]}", and the dataset a column of that name; use --to csv or parquet.'
             )
         for name, values in parts.items():
-            number = datasets.Value("float32")
+            number = datasets.Value(str(values.dtype))
             features[name] = number if values.ndim == 1 else datasets.Sequence(number, length=values.shape[1])
             columns[name] = values
     features["label"] = datasets.ClassLabel(names=list(labels.classes))
@@ -134,12 +133,12 @@ def _picture(images: Any, row: int) -> Any:
 def _features(labels: Labels) -> dict[str, Any]:
     datasets = _library()
     kinds = datasets.ClassLabel(names=list(labels.classes)), datasets.Value("string"), datasets.Value("float32")
-    return dict(zip(ADDED, kinds, strict=True))
+    return dict(zip(CORRECTED, kinds, strict=True))
 
 
 def _values(labels: Labels) -> dict[str, list[Any]]:
-    quality = labels.table["quality"].to_pylist()
-    return dict(zip(ADDED, (_or_none(labels.whole("final")), labels.final["source"].to_pylist(), quality), strict=True))
+    final, quality = _or_none(labels.whole("final")), labels.table["quality"].to_pylist()
+    return dict(zip(CORRECTED, (final, labels.final["source"].to_pylist(), quality), strict=True))
 
 
 def _or_none(numbers: Any) -> list[int | None]:

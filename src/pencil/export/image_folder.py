@@ -13,14 +13,13 @@ FOLDER = True
 
 
 def write(labels: Labels, out: Path, wanted: Any) -> int:
-    """Make the folders and put each example that has a label into its class's."""
+    """Put each example that has a label into its class's folder; a class without any has none."""
     images = wanted.images(labels)
     folders = [out / name for name in class_folders(labels.classes)]
-    for folder in folders:
-        folder.mkdir()
     count = 0
     for row, label in enumerate(labels.whole("final")):
         if label >= 0:
+            folders[label].mkdir(exist_ok=True)
             images.put(row, folders[label])
             count += 1
     return count

@@ -1,11 +1,6 @@
 """A network as an ONNX file, for ONNX Runtime and the like; the class names are in its metadata."""
 
-import contextlib
 import importlib
-import io
-import logging
-import warnings
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +9,7 @@ from torch import Tensor, nn
 
 from pencil.errors import PencilError
 from pencil.export.network import INPUT, OUTPUTS
-from pencil.export.torch_export import trace
+from pencil.export.torch_export import quiet, trace
 from pencil.lines import first_line
 
 
@@ -24,7 +19,7 @@ def write(network: nn.Module, example: Tensor, facts: dict[str, str], out: Path)
     _needed("onnxscript")
     program = trace(network, example)
     try:
-        with _quiet():
+        with quiet():
             exported: Any = torch.onnx.export(
                 program, (example,), dynamo=True, input_names=[INPUT], output_names=list(OUTPUTS), verbose=False
             )
@@ -50,16 +45,3 @@ def _needed(name: str) -> Any:
         return importlib.import_module(name)
     except ImportError as error:
         raise PencilError(f"--onnx needs {name}: pip install pencil-labels[onnx]") from error
-
-
-@contextlib.contextmanager
-def _quiet() -> Iterator[None]:
-    """Keep the exporter's own remarks from the user."""
-    before = logging.root.manager.disable
-    logging.disable(logging.WARNING)
-    try:
-        with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        logging.disable(before)

@@ -16,6 +16,7 @@ from pencil.engine import EpochRecord
 from pencil.errors import PencilError, did_you_mean
 from pencil.results.history import History
 from pencil.run.session import Progress, Silent
+from pencil.runtime import is_leader
 from pencil.types import Phase
 
 FOLDER = "watch"
@@ -113,10 +114,10 @@ def watching(names: Sequence[str], out: Path, progress: Progress | None = None) 
         for needed in NEEDED.get(name, ()):
             _check_installed(name, needed)
     progress = progress or Silent()
-    if not names:
+    if not names or not is_leader():
         yield progress
         return
-    watched = Watched(names, Path(out), progress)
+    watched = Watched(list(dict.fromkeys(names)), Path(out), progress)
     try:
         yield watched
     except BaseException:

@@ -37,7 +37,8 @@ def sweep(folder: Path) -> None:
     # The second pattern is that of safetensors, which renames a temporary file of its own onto ours.
     for pattern in (".*.tmp", ".tmp??????"):
         for temporary in folder.glob(pattern):
-            temporary.unlink(missing_ok=True)
+            if not temporary.is_dir():  # One that an export fills, or did, is not in the way.
+                temporary.unlink(missing_ok=True)
 
 
 def sync_folder(folder: Path) -> None:

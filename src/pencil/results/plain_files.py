@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pencil.errors import PencilError
 
-FOLDERS = ("checkpoint", "table", "pictures")
+FOLDERS = ("checkpoint", "table", "pictures", "watch")
 """Folders in a run folder that are written to."""
 
 

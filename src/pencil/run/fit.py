@@ -24,7 +24,13 @@ from pencil.run.home import at_home
 from pencil.run.inherit import open_parent, plan_from
 from pencil.run.outcome import write_description, write_outcome
 from pencil.run.plan import Plan, phase_lengths, plan
-from pencil.run.refuse import refuse_idle_recipe, refuse_other_data, refuse_other_settings, refuse_unnamed_code
+from pencil.run.refuse import (
+    refuse_idle_recipe,
+    refuse_missing_data,
+    refuse_other_data,
+    refuse_other_settings,
+    refuse_unnamed_code,
+)
 from pencil.run.restore import restore, with_its_table
 from pencil.run.result import Result
 from pencil.run.session import Progress, Session, Silent
@@ -40,9 +46,9 @@ Document = Mapping[str, Any]
 class Interrupted(Exception):
     """The run was stopped on request and can be resumed."""
 
-    def __init__(self, folder: Path, signal: int, *, passing: bool = False) -> None:
-        kept = f"go on with: pencil train --resume --out {shlex.quote(str(folder))}"
-        super().__init__(f"stopped; {'nothing is kept of a run without out.' if passing else kept}")
+    def __init__(self, folder: Path, signal: int, way_on: str = "") -> None:
+        way_on = way_on or f"go on with: pencil train --resume --out {shlex.quote(str(folder))}"
+        super().__init__(f"stopped; {way_on}")
         self.folder, self.signal = folder, signal
 
 
@@ -150,6 +156,7 @@ def _resume(
     if own_network is not None:
         asked = {**asked, "backbone": name_of(own_network)}
     refuse_unnamed_code(saved, asked, folder)
+    refuse_missing_data(source, saved, folder.path)
     if epochs is not None:
         lengths = phase_lengths(str(saved["method"]), epochs)
         asked = merge(asked, {"phases": {name: {"epochs": count} for name, count in lengths.items()}})
@@ -217,7 +224,7 @@ def _train(
         except Stopped:
             if leads:
                 folder.set_state("stopped")
-            raise Interrupted(folder.path, session.received, passing=kept is not None) from None
+            raise Interrupted(folder.path, session.received, _way_on(prepared, folder, kept)) from None
         except PencilError:
             # A disk that is full has no room for this either; the line of the error is what counts.
             with suppress(PencilError):
@@ -234,6 +241,15 @@ def _train(
         folder.set_state("finished")
     machine.processes.leader_says(True)  # The others wait for what the leading one has written.
     return Result(engine.state.network.eval(), folder.path, kept, prepared.dataset.terms)
+
+
+def _way_on(prepared: Plan, folder: RunFolder, kept: tempfile.TemporaryDirectory[str] | None) -> str:
+    """Say how a stopped run goes on where the shell cannot: nothing of it is kept, or it was given data in Python."""
+    if kept is not None:
+        return "nothing is kept of a run without out, so begin again."
+    if prepared.own_network is not None or prepared.settings.data.source.startswith("<"):
+        return f"go on with: pencil.fit(…, out={str(folder.path)!r}, resume=True), and what it was given before."
+    return ""
 
 
 def _finished(prepared: Plan, folder: RunFolder) -> Result:

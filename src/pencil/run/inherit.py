@@ -11,7 +11,7 @@ from pencil.errors import NoSuchSource, PencilError
 from pencil.results.read import Run, read_run
 from pencil.run.home import at_home
 from pencil.run.plan import Plan, one_spelling, plan
-from pencil.run.refuse import refuse_unnamed_code
+from pencil.run.refuse import refuse_missing_data, refuse_unnamed_code
 
 Document = Mapping[str, Any]
 
@@ -38,8 +38,7 @@ def plan_from(
     if isinstance(source, (str, Path)):
         asked = merge(asked, {"data": {"source": str(source)}})
     saved = _saved(parent, asked)
-    if source is None and merge(saved, asked)["data"]["source"].startswith("<"):
-        raise PencilError(f"the data of the run in {parent.folder.path} was given in Python; give it again.")
+    refuse_missing_data(source, merge(saved, asked), parent.folder.path)
     refuse_unnamed_code(merge(saved, asked), asked, parent.folder)
     document = merge(one_spelling(saved, asked), asked)
     try:

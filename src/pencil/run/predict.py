@@ -31,6 +31,8 @@ from pencil.run.sittings import changed
 from pencil.run.unseen import notes_on_texts
 from pencil.runtime import PRECISIONS, choose_device
 
+OF_TRAINING = ("labels", "noise", "noise_seed", "trusted", "held_out", "augment")
+"""Settings of the data that only training carries out."""
 OF_FILES = ("image_folder", "table", "hf")
 """Sources that decode files of images, and can scale them."""
 _WHOLE = re.compile("-?(0|[1-9][0-9]*)")
@@ -164,6 +166,9 @@ def _kind(preparation: Preparation) -> str:
 
 def _data_settings(source: str, settings: Settings, asked: Mapping[str, Any]) -> DataSettings:
     """Read other data as the run's own was read, where it is of the same kind; what is asked for comes first."""
+    for name in OF_TRAINING:
+        if name in asked:
+            raise PencilError(f"data.{name} is for training, here the data is taken as it is; leave it out.")
     own = settings.data
     wanted: DataSettings = build_record(DataSettings, {"source": source, **asked}, "data.")
     if source == own.source:

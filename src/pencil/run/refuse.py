@@ -41,6 +41,12 @@ def refuse_unnamed_code(saved: Document, asked: Document, folder: RunFolder) -> 
             )
 
 
+def refuse_missing_data(source: Any, document: Document, path: object) -> None:
+    """Data that was given in Python is in no file that its name could lead to."""
+    if source is None and str(document.get("data", {}).get("source")).startswith("<"):
+        raise PencilError(f"the data of the run in {path} was given in Python; give it again.")
+
+
 def refuse_other_settings(saved: Document, asked: Document, folder: RunFolder) -> None:
     """A run goes on with the settings it was started with."""
     other = differing(from_document(saved), asked)

@@ -321,6 +321,13 @@ def test_columns_that_are_empty_are_left_out(load_data, tmp_path):
     assert data.facts["left_out"] == 'the columns "n", "t" are empty and are left out.'
 
 
+def test_a_date_is_refused_with_the_option_that_leaves_it_out(load_data, tmp_path):
+    path = csv(tmp_path, "a,since,label\n1,2024-02-29,x\n2,2024-03-01,y\n")
+    with pytest.raises(PencilError, match=r'"since" is date32.* leave it out by data\.options\.features'):
+        load_data(path, held_out=0.0)
+    assert load_data(path, options={"features": "a"}, held_out=0.0).facts["features"] == ["a"]
+
+
 def test_an_empty_column_alone_or_named_is_refused(load_data, tmp_path):
     alone = csv(tmp_path, "z,label\n,x\n,y\n")
     with pytest.raises(

@@ -23,7 +23,7 @@ from pencil.errors import PencilError
 
 _LABEL_NAMES = ("label", "target", "class", "y")
 _IMAGE_NAMES = ("image", "path", "file", "filename")
-_SETS = {"train": "train", "val": "held_out", "valid": "held_out", "validation": "held_out", "test": "test"}
+_SETS = {"train": "train", "test": "test"} | dict.fromkeys(("val", "valid", "validation", "held-out"), "held_out")
 _OPTIONS = ("label", "image", "id", "split", "clean", "trusted", "features", "soft", "votes", "annotators")
 
 
