@@ -1,5 +1,7 @@
 """Augmentation on the device: crops and mirrors that depend on nothing but seed, epoch and example."""
 
+import math
+
 import numpy as np
 import pytest
 import torch
@@ -135,6 +137,13 @@ def test_rows_are_normalised_per_feature_and_not_augmented() -> None:
     raw = torch.tensor([[3.0, 7.0], [1.0, -1.0]])
     for arguments in ((), (torch.arange(2), epoch(0))):
         assert Prepare(how, 0)(raw, *arguments).tolist() == [[1, 2], [0, 0]]
+
+
+def test_of_some_features_the_network_sees_logarithms_and_nothing_below_the_least() -> None:
+    how = Preparation("rows", (2,), mean=(1.0, -1.0), std=(2.0, 4.0), least=(math.e, 0.0))
+    raw = torch.tensor([[math.e**3, 7.0], [1.0, -1.0], [-5.0, 0.0]], dtype=torch.float64)
+    seen = Prepare(how, 0)(raw)
+    torch.testing.assert_close(seen, torch.tensor([[1, 2], [0, 0], [0, 0.25]], dtype=torch.float64), atol=1e-6, rtol=0)
 
 
 @pytest.mark.parametrize(("height", "width", "crop"), [(8, 8, 12), (8, 9, 9), (7, 11, 10)])

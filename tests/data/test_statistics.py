@@ -14,14 +14,14 @@ def small_chunks(monkeypatch):
 
 def test_rows_far_from_zero_keep_their_precision():
     rows = (1e4 + np.random.default_rng(0).normal(size=(999, 3))).astype(np.float32)
-    mean, std = statistics.measure(ArrayInputs(rows), "rows")
+    mean, std, _ = statistics.measure(ArrayInputs(rows), "rows")
     np.testing.assert_allclose(mean, rows.astype(np.float64).mean(axis=0), rtol=1e-12)
     np.testing.assert_allclose(std, rows.astype(np.float64).std(axis=0), rtol=1e-9)
 
 
 def test_what_never_varies_is_divided_by_one():
     assert statistics.measure(ArrayInputs(np.full((9, 2), 3.0, np.float32)), "rows")[1] == (1.0, 1.0)
-    assert statistics.measure(ArrayInputs(np.full((9, 4, 4, 1), 7, np.uint8)), "images") == ((7.0,), (1.0,))
+    assert statistics.measure(ArrayInputs(np.full((9, 4, 4, 1), 7, np.uint8)), "images") == ((7.0,), (1.0,), ())
 
 
 def test_of_large_data_evenly_spaced_examples_are_measured(monkeypatch):
@@ -33,3 +33,21 @@ def test_of_large_data_evenly_spaced_examples_are_measured(monkeypatch):
 def test_infinite_values_are_refused():
     with pytest.raises(PencilError, match=r"column 2 has the value inf"):
         statistics.measure(ArrayInputs(np.array([[0, np.inf]], np.float32)), "rows")
+
+
+def test_of_skewed_positive_features_the_logarithms_are_measured():
+    z = np.random.default_rng(0).normal(size=(5000, 4))
+    rows = np.stack([np.exp(2 * z[:, 0]), z[:, 1], -np.exp(2 * z[:, 2]), 9 + z[:, 3]], axis=1).astype(np.float32)
+    found = statistics.measure(ArrayInputs(rows), "rows")
+    seen = np.concatenate([np.log(rows[:, :1].astype(np.float64)), rows[:, 1:].astype(np.float64)], axis=1)
+    np.testing.assert_allclose(found.mean, seen.mean(axis=0), rtol=1e-9)
+    np.testing.assert_allclose(found.std, seen.std(axis=0), rtol=1e-9)
+    assert found.least == (float(rows[:, 0].min()), 0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    "column", [np.arange(1, 100), np.r_[np.zeros(60), np.exp(np.arange(40))], np.r_[np.ones(94), np.full(6, 1e6)]],
+    ids=["even", "with zeros", "mostly one value"],
+)  # fmt: skip
+def test_other_features_are_measured_as_they_are(column):
+    assert statistics.measure(ArrayInputs(column[:, None].astype(np.float32)), "rows").least == ()

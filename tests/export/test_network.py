@@ -73,6 +73,18 @@ def test_tables_keep_the_order_of_their_columns(table_run: Path, tmp_path: Path)
     np.testing.assert_allclose(found, expected(table_run, table_run.parent / "table.csv"), atol=1e-5)
 
 
+@pytest.mark.parametrize(("form", "compute"), [("onnx", by_onnx), ("torch_export", by_torch)])
+def test_logarithms_are_taken_in_it(tmp_path: Path, form: str, compute: Any) -> None:
+    z = np.random.default_rng(0).normal(size=(60, 2))
+    x, source = np.exp(z * [2, 0]).astype(np.float32), tmp_path / "rows.npz"
+    np.savez(source, x=x, y=np.arange(60) % 2)
+    result = pencil.fit(source, out=tmp_path / "run", settings=CPU, epochs=(1, 1, 1))
+    assert "the logarithms of feature 1, whose" in (result.folder / "log.txt").read_text()
+    export_network(tmp_path / "run", form, tmp_path / "network")
+    found = compute(tmp_path / "network", x)[1]
+    np.testing.assert_allclose(found, expected(tmp_path / "run", source), atol=1e-5)
+
+
 def test_the_labels_are_not_in_it(cnn_run: Path, tmp_path: Path) -> None:
     export_network(cnn_run, "onnx", tmp_path / "network.onnx")
     model = onnx.load(tmp_path / "network.onnx")

@@ -30,24 +30,35 @@ class Prepare(nn.Module):
 
     mean: Tensor
     std: Tensor
+    least: Tensor
 
     def __init__(self, preparation: Preparation, seed: int) -> None:
         super().__init__()
         self.preparation, self.seed = preparation, seed
         self.register_buffer("mean", torch.tensor(preparation.mean, dtype=torch.float32))
         self.register_buffer("std", torch.tensor(preparation.std, dtype=torch.float32))
+        self.register_buffer("least", torch.tensor(preparation.least, dtype=torch.float32))
 
     def forward(self, raw: Tensor, index_B: Tensor | None = None, epoch: Tensor | None = None) -> Tensor:
         """Prepare for training where example and epoch are given, else for evaluation (centre crop, no mirror)."""
         if self.preparation.kind == "tensors":
             return raw if raw.is_floating_point() else raw.long()
         if self.preparation.kind == "rows":
-            return (raw - self.mean.to(raw.dtype)) / self.std.to(raw.dtype)
+            return (self._even(raw) - self.mean.to(raw.dtype)) / self.std.to(raw.dtype)
         cut = self._crop(raw, index_B, epoch)
         normal = (cut.to(self.mean.dtype) - self.mean) / self.std
         planes = normal.permute(0, 3, 1, 2)
         # GPUs compute on the last-channel layout this already is; CPUs are about twice as fast on plain planes.
         return planes.contiguous() if raw.device.type == "cpu" else planes
+
+    def _even(self, raw: Tensor) -> Tensor:
+        """Take logarithms of the features that are seen by these."""
+        if not self.preparation.least:
+            return raw
+        least = self.least.to(raw.dtype)
+        # Of the others, one: what is left out in the end must be finite all the same.
+        logarithm = torch.where(least > 0, torch.maximum(raw, least), 1).log()
+        return torch.where(least > 0, logarithm, raw)
 
     def _crop(self, raw_BHWC: Tensor, index_B: Tensor | None, epoch: Tensor | None) -> Tensor:
         b, height, width, _ = raw_BHWC.shape

@@ -50,6 +50,8 @@ class Preparation:
     """Mirror half of the training images left to right."""
     whole: bool = False
     """Tensors of whole numbers, which stay so: a network may look them up."""
+    least: tuple[float, ...] = ()
+    """Of features whose logarithm the network sees, the least value of training; 0 for others; empty: there is none."""
 
     @property
     def spec(self) -> InputSpec:

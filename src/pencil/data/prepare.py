@@ -41,8 +41,8 @@ def prepare(dataset: Dataset, settings: DataSettings, *, seed: int) -> Dataset:
     if dataset.held_out is None and settings.held_out > 0:
         dataset = _split(dataset, settings.held_out, seed)
     if not preparation.mean and preparation.kind != "tensors":
-        mean, std = statistics.measure(dataset.train.inputs, preparation.kind)
-        preparation = replace(preparation, mean=mean, std=std)
+        found = statistics.measure(dataset.train.inputs, preparation.kind)
+        preparation = replace(preparation, **found._asdict())
     facts: DataFacts = {**dataset.facts, "fingerprint": fingerprint(dataset)}
     return replace(dataset, preparation=preparation, facts=facts)
 

@@ -1,9 +1,9 @@
-"""Mean and standard deviation of the training inputs, per channel or feature, in bounded memory."""
+"""Mean and standard deviation of the training inputs, or of their logarithms, in bounded memory."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,13 +16,31 @@ _READ_BYTES = 2**33
 """Of larger data evenly spaced examples are measured."""
 _READ_ONE_BY_ONE = 4096
 """Where each example is a call of the user's code, at most so many are measured."""
+_SOME = 4096
+"""Rows of a chunk that tell about how many lie how far."""
+SKEWED = 5.0
+"""Where the highest twentieth begins so many times as far from the middle as the lowest one ends, a logarithm helps."""
 
 
-def measure(inputs: Inputs, kind: str) -> tuple[tuple[float, ...], tuple[float, ...]]:
+class Statistics(NamedTuple):
+    """What inputs are normalised by, per channel or feature."""
+
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+    least: tuple[float, ...] = ()
+    """As in `Preparation`."""
+
+
+def measure(inputs: Inputs, kind: str) -> Statistics:
     """Return mean and standard deviation; where inputs never vary the latter is 1."""
-    mean, std = _of_pixels(_chunks(inputs)) if kind == "images" else _of_rows(_chunks(inputs))
-    std = np.where(std > 1e-7 * np.maximum(1, np.abs(mean)), std, 1.0)
-    return tuple(mean.tolist()), tuple(std.tolist())
+    if kind == "images":
+        mean, std = _of_pixels(_chunks(inputs))
+        return Statistics(tuple(mean.tolist()), tuple(_nowhere_zero(mean, std).tolist()))
+    return _of_rows(_chunks(inputs))
+
+
+def _nowhere_zero(mean: NDArray[np.float64], std: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.where(std > 1e-7 * np.maximum(1, np.abs(mean)), std, 1.0)
 
 
 def _chunks(inputs: Inputs) -> Iterator[NDArray[Any]]:
@@ -44,15 +62,46 @@ def _of_pixels(chunks: Iterator[NDArray[Any]]) -> tuple[NDArray[np.float64], NDA
     return mean, np.sqrt(np.maximum(variance, 0))
 
 
-def _of_rows(chunks: Iterator[NDArray[Any]]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    count, mean, spread = 0, np.zeros(1), np.zeros(1)
+def _of_rows(chunks: Iterator[NDArray[Any]]) -> Statistics:
+    plain, logarithms = _Moments(), _Moments()
+    least, some = np.full(1, np.inf), list[NDArray[Any]]()
     for chunk in chunks:
         rows = chunk.astype(np.float64)
         if not np.isfinite(rows).all():
             row, column = np.argwhere(~np.isfinite(rows))[0]
             raise PencilError(f"column {column + 1} has the value {rows[row, column]}; fill in or leave out such rows.")
+        least = np.minimum(least, rows.min(axis=0))
+        plain.add(rows)
+        logarithms.add(np.log(np.where(rows > 0, rows, 1)))
+        some.append(chunk[:: max(1, len(chunk) // _SOME)])
+    far = (least > 0) & _skewed(np.concatenate(some))
+    mean, std = np.where(far, logarithms.mean, plain.mean), np.where(far, logarithms.std, plain.std)
+    seen = tuple(np.where(far, least, 0.0).tolist()) if far.any() else ()
+    return Statistics(tuple(mean.tolist()), tuple(_nowhere_zero(mean, std).tolist()), seen)
+
+
+def _skewed(rows: NDArray[Any]) -> NDArray[np.bool_]:
+    """Say of which features large values lie so much farther from the middle than small ones do that they hide these.
+
+    Prices, counts of rare things, concentrations: in units of a standard deviation most of their values are one.
+    """
+    low, middle, high = np.quantile(rows, (0.05, 0.5, 0.95), axis=0)
+    skewed: NDArray[np.bool_] = (high - middle > SKEWED * (middle - low)) & (middle > low)
+    return skewed
+
+
+class _Moments:
+    """Mean and deviation of rows that come in chunks."""
+
+    def __init__(self) -> None:
+        self.count, self.mean, self.spread = 0, np.zeros(1), np.zeros(1)
+
+    def add(self, rows: NDArray[np.float64]) -> None:
         # Merging centred sums keeps precision where a feature's mean is far from zero.
-        total, step = count + len(rows), rows.mean(axis=0) - mean
-        spread = spread + rows.var(axis=0) * len(rows) + step**2 * count * len(rows) / total
-        mean, count = mean + step * len(rows) / total, total
-    return mean, np.sqrt(spread / count)
+        total, step = self.count + len(rows), rows.mean(axis=0) - self.mean
+        self.spread = self.spread + rows.var(axis=0) * len(rows) + step**2 * self.count * len(rows) / total
+        self.mean, self.count = self.mean + step * len(rows) / total, total
+
+    @property
+    def std(self) -> NDArray[np.float64]:
+        return np.sqrt(self.spread / self.count)

@@ -115,4 +115,6 @@ def _example(preparation: Preparation, count: int) -> Tensor:
         numbers = random.integers(0, 2, shape) if preparation.whole else random.normal(size=shape).astype(np.float32)
         return torch.from_numpy(numbers)
     rows = random.normal(size=shape) * np.asarray(preparation.std) + np.asarray(preparation.mean)
+    if preparation.least:
+        rows = np.where(np.asarray(preparation.least) > 0, np.exp(rows), rows)
     return torch.from_numpy(rows.astype(np.float32))

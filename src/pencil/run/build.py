@@ -16,7 +16,7 @@ from torch import nn
 from pencil import kernels, plugins
 from pencil.config import HardwareSettings
 from pencil.data.augment import Prepare
-from pencil.data.dataset import Examples, Inputs
+from pencil.data.dataset import Dataset, Examples, Inputs
 from pencil.engine import Engine, Feed, ResidentFeed, State, StreamingFeed, Watched
 from pencil.engine.evaluate import Evaluator
 from pencil.errors import PencilError
@@ -144,7 +144,18 @@ def build_engine(plan: Plan, machine: Machine, folder: Path | None = None) -> tu
     )
     missed = idle_gpu(device) if hardware.device == "auto" else None
     slower = kernels.missing() if device.type == "cuda" else None
-    return engine, [text for text in (missed, line, slower) if text]
+    return engine, [text for text in (missed, line, _skewed(plan.dataset), slower) if text]
+
+
+def _skewed(dataset: Dataset) -> str:
+    """Say which features the network sees by their logarithms."""
+    places = [place for place, least in enumerate(dataset.preparation.least) if least > 0]
+    if not places:
+        return ""
+    names = dataset.facts.get("features") or [f"feature {place + 1}" for place in range(max(places) + 1)]
+    named, more = ", ".join(names[place] for place in places[:3]), len(places) - 3
+    rest = f" and {more} more" if more > 0 else ""
+    return f"the network sees the logarithms of {named}{rest}, whose large values would hide the others."
 
 
 def try_table(plan: Plan, machine: Machine) -> None:

@@ -4,6 +4,7 @@ import shlex
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from pencil.run.home import at_home
 from pencil.run.inherit import open_parent, plan_from
 from pencil.run.outcome import write_description, write_outcome
 from pencil.run.plan import Plan, phase_lengths, plan
+from pencil.run.preparation import normalised_as_by
 from pencil.run.refuse import (
     refuse_idle_recipe,
     refuse_missing_data,
@@ -170,6 +172,7 @@ def _resume(
     )
     prepared = plan(given, settings, download=download, cache_dir=cache_dir, complete=True)
     refuse_other_data(prepared, folder)
+    prepared = replace(prepared, dataset=normalised_as_by(folder, prepared.dataset))
     if not is_leader():
         if folder.status().state == "finished":
             return _finished(prepared, folder)

@@ -11,6 +11,7 @@ from pencil.errors import NoSuchSource, PencilError
 from pencil.results.read import Run, read_run
 from pencil.run.home import at_home
 from pencil.run.plan import Plan, one_spelling, plan
+from pencil.run.preparation import normalised_as_by
 from pencil.run.refuse import refuse_missing_data, refuse_unnamed_code
 
 Document = Mapping[str, Any]
@@ -48,6 +49,7 @@ def plan_from(
             raise
         command = f"pencil train SOURCE --from {shlex.quote(str(parent.folder.path))}"
         raise NoSuchSource(f"{error} Where the data has moved, give it again: {command}") from None
+    prepared = replace(prepared, dataset=normalised_as_by(parent.folder, prepared.dataset))
     return prepared if epochs is not None else _skip_ahead(prepared, asked)
 
 

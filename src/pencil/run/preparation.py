@@ -1,9 +1,10 @@
 """preprocessing.json, read back: a run folder may be a stranger's, so every value is checked."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
-from pencil.data import Preparation
+from pencil.data import Dataset, Preparation
 from pencil.results.documents import damaged, read_object
 from pencil.results.folder import RunFolder
 
@@ -28,6 +29,18 @@ def read_preparation(folder: RunFolder) -> Preparation:
     return preparation
 
 
+def normalised_as_by(folder: RunFolder, dataset: Dataset) -> Dataset:
+    """Return a dataset that a run's network sees on the scale it learned, whatever its own statistics are.
+
+    Those of other data differ, and another version may have measured the same data in another way.
+    """
+    here = dataset.preparation
+    before = read_preparation(folder) if folder.preprocessing.exists() else here
+    if (before.kind, before.raw_shape) != (here.kind, here.raw_shape):
+        return dataset
+    return replace(dataset, preparation=replace(here, mean=before.mean, std=before.std, least=before.least))
+
+
 def _wrong(found: Preparation) -> str:
     """Name a field whose value no run writes; nothing where all are sound."""
     if found.kind not in ("images", "rows", "tensors"):
@@ -38,7 +51,7 @@ def _wrong(found: Preparation) -> str:
         return "raw_shape"
     if min(shape) < 1 or math.prod(shape) > MOST_VALUES:
         return "raw_shape"
-    for name in ("mean", "std"):
+    for name in ("mean", "std", "least"):
         values = getattr(found, name)
         if not _all((int, float), values) or len(values) not in (0, shape[-1]) or not all(map(math.isfinite, values)):
             return name
