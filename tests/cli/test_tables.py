@@ -42,3 +42,16 @@ def test_a_file_is_learned_from_and_its_rows_are_recognised(pencil: Command, tab
     wider = pa.table({"other": [1.0, 2.0]})
     pa.parquet.write_table(wider, "other.parquet")
     assert "has no column" in pencil("predict", "run", "other.parquet").line
+
+
+def test_empty_cells_are_said_and_do_no_harm(pencil: Command) -> None:
+    wine = load_wine()
+    gaps = np.random.default_rng(0).random(wine.data.shape) < 0.1
+    columns = {f"f{n}": pa.array(wine.data[:, n], mask=gaps[:, n]) for n in range(13)}
+    pa.csv.write_csv(pa.table({**columns, "label": wine.target_names[wine.target]}), "table.csv")
+    ended = pencil("train", "table.csv", "--out", "run", *SHORT)
+    told = f'{gaps.sum()} cells of 13 columns, "f0" and others are empty'
+    assert ended.code == 0 and told in ended.err
+    ended = pencil("predict", "run", "table.csv")
+    found = [row["predicted"] for row in csv.DictReader(io.StringIO(ended.out))]
+    assert np.mean(np.array(found) == wine.target_names[wine.target]) > 0.9 and told in ended.err

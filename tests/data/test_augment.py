@@ -139,6 +139,12 @@ def test_rows_are_normalised_per_feature_and_not_augmented() -> None:
         assert Prepare(how, 0)(raw, *arguments).tolist() == [[1, 2], [0, 0]]
 
 
+def test_what_is_missing_is_seen_as_the_mean() -> None:
+    how = Preparation("rows", (2,), mean=(1.0, -1.0), std=(2.0, 4.0), least=(0.5, 0.0))
+    raw = torch.tensor([[math.nan, 7.0], [math.e, math.nan]])
+    torch.testing.assert_close(Prepare(how, 0)(raw), torch.tensor([[0.0, 2.0], [0.0, 0.0]]))
+
+
 def test_of_some_features_the_network_sees_logarithms_and_nothing_below_the_least() -> None:
     how = Preparation("rows", (2,), mean=(1.0, -1.0), std=(2.0, 4.0), least=(math.e, 0.0))
     raw = torch.tensor([[math.e**3, 7.0], [1.0, -1.0], [-5.0, 0.0]], dtype=torch.float64)

@@ -51,3 +51,21 @@ def test_of_skewed_positive_features_the_logarithms_are_measured():
 )  # fmt: skip
 def test_other_features_are_measured_as_they_are(column):
     assert statistics.measure(ArrayInputs(column[:, None].astype(np.float32)), "rows").least == ()
+
+
+def test_what_is_missing_does_not_count():
+    rows = np.random.default_rng(0).normal(7, 2, size=(999, 3)).astype(np.float32)
+    rows[np.random.default_rng(1).random(rows.shape) < 0.3] = np.nan
+    rows[:500, 1] = np.nan
+    rows[:, 2] = np.nan
+    found = statistics.measure(ArrayInputs(rows), "rows")
+    wide = rows[:, :2].astype(np.float64)
+    np.testing.assert_allclose(found.mean, [*np.nanmean(wide, axis=0), 0], rtol=1e-12)
+    np.testing.assert_allclose(found.std, [*np.nanstd(wide, axis=0), 1], rtol=1e-12)
+    assert found.least == ()
+
+
+def test_skewed_features_may_have_gaps():
+    rows = np.exp(2 * np.random.default_rng(0).normal(size=(500, 1))).astype(np.float32)
+    rows[::3] = np.nan
+    assert statistics.measure(ArrayInputs(rows), "rows").least == (float(np.nanmin(rows)),)

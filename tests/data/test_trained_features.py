@@ -1,5 +1,6 @@
 """Data for a finished run is read by what the run was trained on, whatever else the file holds."""
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
@@ -72,13 +73,18 @@ def test_lists(table):
     assert features(path, ["a", "v[0]", "v[1]"]) == [[5, 1, 2], [6, 3, 4]]
 
 
+def test_empty_cells_of_numbers(table):
+    assert np.isnan(features(table("a\n1\nNA\n"), ["a"])).tolist() == [[False], [True]]
+
+
 @pytest.mark.parametrize(
     ("content", "title", "message"),
     [
         ("a\n1\nfew\n", "a", r't\.csv: the column "a" holds "few", the run was trained on numbers'),
         ("a\n2020-01-01\n2020-01-02\n", "a", 'holds "2020-01-01", the run was trained on numbers'),
         ({"a": ["1", "few"]}, "a", 'holds "few", the run was trained on numbers'),
-        ("a\n1\nNA\n", "a", "row 2, column a is nan"),
+        ("a\n1\ninf\n", "a", "row 2, column a is inf"),
+        ({"v": [[1.0], [None]]}, "v[0]", r"row 2, column v\[0\] is nan"),
         ("a,a\n1,1\n", "a", 'two columns called "a"'),
         ("a\n1\n", "b=x", 'it has no column "b", which the run was trained on'),
         ("a\n1\n", "v[0]", 'it has no column "v", which the run was trained on'),

@@ -146,11 +146,14 @@ def as_inputs(x: Any) -> NDArray[Any]:
     return np.ascontiguousarray(as_pixels(channels_last(array)))
 
 
-def as_rows(array: NDArray[Any], columns: Sequence[str] | None = None) -> NDArray[np.float32]:
-    """Return rows of finite float32."""
+def as_rows(
+    array: NDArray[Any], columns: Sequence[str] | None = None, gaps: Sequence[bool] | None = None
+) -> NDArray[np.float32]:
+    """Return rows of finite float32; NaN, for a value that is missing, only in columns that may have `gaps`."""
     with np.errstate(over="ignore"):
         rows = np.ascontiguousarray(array, dtype=np.float32)
-    wrong = np.argwhere(~np.isfinite(rows))
+    allowed = np.zeros(1, dtype=np.bool_) if gaps is None else np.array(gaps)
+    wrong = np.argwhere(~np.isfinite(rows) & ~(allowed & np.isnan(array)))
     if len(wrong):
         row, column = wrong[0]
         name = columns[column] if columns is not None else f"{column + 1}"

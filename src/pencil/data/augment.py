@@ -44,7 +44,9 @@ class Prepare(nn.Module):
         if self.preparation.kind == "tensors":
             return raw if raw.is_floating_point() else raw.long()
         if self.preparation.kind == "rows":
-            return (self._even(raw) - self.mean.to(raw.dtype)) / self.std.to(raw.dtype)
+            normal = (self._even(raw) - self.mean.to(raw.dtype)) / self.std.to(raw.dtype)
+            # What is missing is seen as the mean.
+            return torch.where(normal.isnan(), 0, normal)
         cut = self._crop(raw, index_B, epoch)
         normal = (cut.to(self.mean.dtype) - self.mean) / self.std
         planes = normal.permute(0, 3, 1, 2)

@@ -157,6 +157,8 @@ class DataFacts(TypedDict, total=False):
     fingerprint: str
     left_out: str
     """A line on what was there and is not used."""
+    missing: str
+    """A line on numbers that are not there."""
     blurred: str
     """A line on digits that rows of 32 bits would lose, so that nothing is trained on them."""
     by_place: bool

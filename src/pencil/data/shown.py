@@ -69,4 +69,6 @@ def _folded(name: str, members: list[tuple[str, float]]) -> list[tuple[str, str]
 
 
 def _text(value: Any) -> str:
-    return f"{value:.6g}" if isinstance(value, (float, np.floating)) else str(value)
+    if isinstance(value, (float, np.floating)):
+        return "missing" if np.isnan(value) else f"{value:.6g}"
+    return str(value)

@@ -67,41 +67,48 @@ def _of_rows(chunks: Iterator[NDArray[Any]]) -> Statistics:
     least, some = np.full(1, np.inf), list[NDArray[Any]]()
     for chunk in chunks:
         rows = chunk.astype(np.float64)
-        if not np.isfinite(rows).all():
-            row, column = np.argwhere(~np.isfinite(rows))[0]
+        if np.isinf(rows).any():
+            row, column = np.argwhere(np.isinf(rows))[0]
             raise PencilError(f"column {column + 1} has the value {rows[row, column]}; fill in or leave out such rows.")
-        least = np.minimum(least, rows.min(axis=0))
+        least = np.fmin(least, np.fmin.reduce(rows, axis=0))
         plain.add(rows)
-        logarithms.add(np.log(np.where(rows > 0, rows, 1)))
+        logarithms.add(np.log(np.where(rows <= 0, 1, rows)))
         some.append(chunk[:: max(1, len(chunk) // _SOME)])
-    far = (least > 0) & _skewed(np.concatenate(some))
+    far = (least > 0) & _skewed(np.concatenate(some), plain.mean)
     mean, std = np.where(far, logarithms.mean, plain.mean), np.where(far, logarithms.std, plain.std)
     seen = tuple(np.where(far, least, 0.0).tolist()) if far.any() else ()
     return Statistics(tuple(mean.tolist()), tuple(_nowhere_zero(mean, std).tolist()), seen)
 
 
-def _skewed(rows: NDArray[Any]) -> NDArray[np.bool_]:
+def _skewed(rows: NDArray[Any], mean: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Say of which features large values lie so much farther from the middle than small ones do that they hide these.
 
     Prices, counts of rare things, concentrations: in units of a standard deviation most of their values are one.
     """
-    low, middle, high = np.quantile(rows, (0.05, 0.5, 0.95), axis=0)
+    known = np.where(np.isnan(rows).all(axis=0), mean, rows)
+    low, middle, high = np.nanquantile(known, (0.05, 0.5, 0.95), axis=0)
     skewed: NDArray[np.bool_] = (high - middle > SKEWED * (middle - low)) & (middle > low)
     return skewed
 
 
 class _Moments:
-    """Mean and deviation of rows that come in chunks."""
+    """Mean and deviation of rows that come in chunks; what is missing does not count."""
 
     def __init__(self) -> None:
-        self.count, self.mean, self.spread = 0, np.zeros(1), np.zeros(1)
+        self.count, self.mean, self.spread = np.zeros(1), np.zeros(1), np.zeros(1)
 
     def add(self, rows: NDArray[np.float64]) -> None:
+        known = ~np.isnan(rows)
+        count = known.sum(axis=0)
+        mean = np.where(known, rows, 0).sum(axis=0) / np.maximum(count, 1)
+        spread = np.square(np.where(known, rows - mean, 0)).sum(axis=0)
         # Merging centred sums keeps precision where a feature's mean is far from zero.
-        total, step = self.count + len(rows), rows.mean(axis=0) - self.mean
-        self.spread = self.spread + rows.var(axis=0) * len(rows) + step**2 * self.count * len(rows) / total
-        self.mean, self.count = self.mean + step * len(rows) / total, total
+        total = np.maximum(self.count + count, 1)
+        step = np.where(count, mean - self.mean, 0)
+        self.spread = self.spread + spread + step**2 * self.count * count / total
+        self.mean, self.count = self.mean + step * count / total, self.count + count
 
     @property
     def std(self) -> NDArray[np.float64]:
-        return np.sqrt(self.spread / self.count)
+        std: NDArray[np.float64] = np.sqrt(self.spread / np.maximum(self.count, 1))
+        return std

@@ -216,19 +216,30 @@ def _as_floats(values: Any) -> NDArray[np.float64]:
 def features(table: Any, names: Sequence[str]) -> tuple[NDArray[np.float32], DataFacts]:
     """Return the features as rows, and facts about them, first of all their names.
 
-    Numbers are as they are, lists side by side, and each text is a column.
+    Numbers are as they are, lists side by side, and each text is a column. A cell of numbers may be empty.
     """
-    parts, titles = [], []
+    parts, titles, single = [], list[str](), list[bool]()
     for name in names:
         values, levels = _feature(table, name)
         parts.append(values)
         titles += levels
+        single += [levels == [name]] * len(levels)
     twice = [title for title, count in Counter(titles).items() if count > 1]
     if twice:
         raise PencilError(f'two features would be called "{twice[0]}"; rename the column "{twice[0]}" or its fellow.')
     exact = np.concatenate(parts, axis=1)
-    rows = as_rows(exact, titles)
-    return rows, {**blurred(exact, rows, titles), "features": titles}
+    rows = as_rows(exact, titles, gaps=single)
+    return rows, {**blurred(exact, rows, titles), **missing(rows, titles), "features": titles}
+
+
+def missing(rows: NDArray[np.float32], titles: Sequence[str]) -> DataFacts:
+    """Return a line on numbers that are missing, if any are."""
+    counts = np.isnan(rows).sum(axis=0)
+    found = [title for title, count in zip(titles, counts, strict=True) if count]
+    if not found:
+        return {}
+    where = f'the column "{found[0]}"' if len(found) == 1 else f'{len(found)} columns, "{found[0]}" and others'
+    return {"missing": f"{counts.sum():,} cells of {where} are empty; the network sees them as the column's mean."}
 
 
 def _feature(table: Any, name: str) -> tuple[NDArray[np.floating[Any]], list[str]]:

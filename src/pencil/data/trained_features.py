@@ -47,7 +47,7 @@ def read_features(table: Any, titles: Sequence[str]) -> NDArray[np.float32]:
             codes = np.array([rests.get(f"={text}", -1) for text in _texts(values, name)], dtype=np.int64)
             known = np.flatnonzero(codes >= 0)
             rows[known, codes[known]] = 1
-    return as_rows(rows, titles)
+    return as_rows(rows, titles, gaps=[not rest for _, rest in columns_of(titles, table.column_names)])
 
 
 def unseen_texts(table: Any, titles: Sequence[str]) -> dict[str, dict[int, str]]:

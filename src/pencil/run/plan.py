@@ -105,7 +105,8 @@ def plan(
     check_teaching(settings, method)
     if settings.teaching.mixup and dataset.preparation.whole:
         raise PencilError("whole numbers that are taken as they are cannot be mixed; use --set teaching.mixup=0.")
-    warnings = tuple(line for line in (dataset.facts.get("left_out"), _unlabelled(dataset), warning) if line)
+    lines = dataset.facts.get("left_out"), dataset.facts.get("missing"), _unlabelled(dataset), warning
+    warnings = tuple(line for line in lines if line)
     return Plan(settings, dataset, method, phases, warnings, own_network)
 
 

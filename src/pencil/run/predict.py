@@ -122,7 +122,8 @@ def predict_run(
         dataset = _read(wanted, folder, preparation, features)
     examples = _choose(dataset, split)
     beside = dataset.facts.get("left_out") if isinstance(source, (str, Path)) else None
-    notes = (*([beside] if beside else ()), *notes_on_texts(dataset, examples, features))
+    lines = beside, dataset.facts.get("missing")
+    notes = (*(line for line in lines if line), *notes_on_texts(dataset, examples, features))
     if features:
         examples, dataset = _aligned(examples, dataset, features)
     if dataset.preparation.kind != preparation.kind or dataset.preparation.whole != preparation.whole:

@@ -80,7 +80,7 @@ def test_soft_labels_votes_and_annotators(load_data, tmp_path):
     [
         ("a,label\n1,x\n2,y\n", {"label": "lable"}, 'no column "lable". Did you mean "label"'),
         ("a,kind\n1,x\n2,y\n", {}, "no column called label, target, class or y"),
-        ("a,label\n1,x\n,y\n", {}, "row 2, column a is nan"),
+        ("a,label\n1,x\ninf,y\n", {}, "row 2, column a is inf"),
         ("a,label\n1,x\ninf,y\n", {}, "row 2, column a is inf"),
         ("a,label\n1,0.5\n2,1\n", {}, r"row 1 is 0\.5, not a whole number"),
         ("a,label\n1,x\n2,y,z\n", {}, "cannot be read as a table"),
@@ -467,3 +467,13 @@ def test_features_are_not_copied_many_times(kind):
     finally:
         tracemalloc.stop()
     assert rows.shape == (count, width) and peak < 4 * rows.nbytes
+
+
+def test_empty_cells_of_numbers_are_missing_and_counted(load_data, tmp_path):
+    table = tmp_path / "t.csv"
+    table.write_text("a,b,c,label\n1,,red,x\n,5,,y\n3,,red,y\n")
+    loaded = load_data(str(table))
+    rows = loaded.train.inputs.read(np.arange(3))
+    np.testing.assert_array_equal(rows, [[1, np.nan, 0, 1], [np.nan, 5, 1, 0], [3, np.nan, 0, 1]])
+    told = '3 cells of 2 columns, "a" and others are empty; the network sees them as the column\'s mean.'
+    assert loaded.facts["missing"] == told

@@ -176,10 +176,17 @@ def _features(sets: Sequence[Inputs]) -> NDArray[np.float64]:
     # Evenly spaced examples are enough to measure by. Floats have 64 bits, lest rounding decide a label.
     spaced = np.arange(len(first)) if len(first) <= most else np.linspace(0, len(first) - 1, most).astype(np.int64)
     seen = np.concatenate(list(_rows(first, spaced)))
-    mean, std = seen.mean(axis=0), seen.std(axis=0)
+    gaps = np.isnan(seen)
+    mean = np.where(gaps, 0, seen).sum(axis=0) / np.maximum((~gaps).sum(axis=0), 1)
+    std = np.where(gaps, mean, seen).std(axis=0)
     std = np.where(std > 1e-7 * np.maximum(1, np.abs(mean)), std, 1.0)
-    seen = (seen - mean) / std
-    chunks = ((rows - mean) / std for inputs in sets for rows in _rows(inputs, np.arange(len(inputs))))
+
+    def standard(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        # What is missing is seen as the mean, as networks see it.
+        return np.where(np.isnan(rows), 0, (rows - mean) / std)
+
+    seen = standard(seen)
+    chunks = (standard(rows) for inputs in sets for rows in _rows(inputs, np.arange(len(inputs))))
     if width <= _COMPONENTS:
         return np.concatenate(list(chunks))
     reduced = PCA(min(_COMPONENTS, len(seen)), svd_solver="randomized", random_state=0).fit(seen)

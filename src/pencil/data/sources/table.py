@@ -220,7 +220,8 @@ def _features(
     if request.trained_features:
         titles = list(request.trained_features)
         rows = trained_features.read_features(table, titles)
-        return rows, {"features": titles, "unseen": trained_features.unseen_texts(table, titles)}, None
+        facts: DataFacts = {"features": titles, "unseen": trained_features.unseen_texts(table, titles)}
+        return rows, facts | tables.missing(rows, titles), None
     used = {*used, _split_column(table, request), request.text("clean"), request.text("trusted")}
     used.update(column for name in ("soft", "votes", "annotators") for column in request.texts(name))
     columns = request.texts("features") or [name for name in table.column_names if name not in used]
