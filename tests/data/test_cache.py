@@ -63,9 +63,16 @@ def test_a_file_that_cannot_be_decoded_leaves_nothing(files, tmp_path):
     assert list((tmp_path / "cache" / "images").iterdir()) == []
 
 
-def test_sizes_that_differ_become_photographs(fakes, files, tmp_path):
-    files.append(fakes.save_image(tmp_path / "in" / "other.png", fakes.pixels(1, 20)[0]))
-    assert decoded(files, tmp_path / "cache")[1] == (256, 256, 3)
+@pytest.mark.parametrize(
+    ("sides", "common"),
+    [((16, 16, 20), 16), ((3, 5, 90), 8), ((70, 90, 200), 64), ((90, 100, 200), 96), ((30, 500, 600), 256)],
+)
+def test_images_of_other_sizes_become_squares_no_larger_than_most_of_them(fakes, tmp_path, sides, common):
+    pictures = [fakes.pixels(1, side)[0] for side in sides]
+    # The longer side does not count.
+    pictures[0] = np.concatenate([pictures[0]] * 2, axis=1)
+    files = [fakes.save_image(tmp_path / f"{n}.png", picture) for n, picture in enumerate(pictures)]
+    assert decoded(files, tmp_path / "cache")[1] == (common, common, 3)
 
 
 def test_a_missing_file_is_named(files, tmp_path):

@@ -26,6 +26,9 @@ _FORMAT = "pencil images 1"
 _TIFF_FORMAT = "pencil images 3"
 """What goes into the names of stored images; those of TIFF files were once read in another way."""
 _PHOTOGRAPH_SIDE = 256
+_LEAST_SIDE = 8
+NEARLY_SMALL = 1.5
+"""Times the side of small images."""
 _PROBED, _PROBE_BYTES = 64, 2**16
 """Of how many files, and how much of each, is looked into where sizes do not tell files apart."""
 _BLOCK = 4096
@@ -119,16 +122,25 @@ def _stored_shape(path: Path, count: int) -> tuple[int, int, int] | None:
 
 
 def _common_size(files: Sequence[Path]) -> tuple[int, int]:
-    """Return the one small size that all images have, else the size of photographs."""
+    """Return the one small size that all images have, else a square that fits them."""
     first = image_size(files[0])
-    photographs = _PHOTOGRAPH_SIDE, _PHOTOGRAPH_SIDE
-    if max(first) > SMALL_SIDE:
-        return photographs
     with ThreadPoolExecutor(_threads()) as pool:
-        for start in range(0, len(files), _BLOCK):
-            if set(pool.map(image_size, files[start : start + _BLOCK])) != {first}:
-                return photographs
-    return first
+        starts = range(0, len(files), _BLOCK) if max(first) <= SMALL_SIDE else ()
+        if starts and all(set(pool.map(image_size, files[start : start + _BLOCK])) == {first} for start in starts):
+            return first
+        some = files[:: -(-len(files) // _BLOCK)]
+        side = _fitting(float(np.median([min(size) for size in pool.map(image_size, some)])))
+    return side, side
+
+
+def _fitting(side: float) -> int:
+    """Return the side of squares for images of such shorter sides: none larger than half of them are to begin with.
+
+    Those that are little larger than small ones become small, since small networks learn them sooner.
+    """
+    if side < NEARLY_SMALL * SMALL_SIDE:
+        return max(min(int(side), SMALL_SIDE), _LEAST_SIDE)
+    return min(int(side) // 8 * 8, _PHOTOGRAPH_SIDE)
 
 
 def _write(files: Sequence[Path], size: tuple[int, int], path: Path) -> None:

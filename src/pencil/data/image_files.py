@@ -29,8 +29,8 @@ def read_images(
 ) -> tuple[MappedInputs, Preparation, str, DataFacts]:
     """Decode files into the cache; return the inputs, their preparation, a backbone and facts.
 
-    Without a size, small images that are all of one size are kept, others become 256×256 pixels. What are no files of
-    their own have a `key` that names their content.
+    Without a size, small images that are all of one size are kept, others become squares that fit them. What are no
+    files of their own have a `key` that names their content.
     """
     side = request.integer("size", size)
     path, shape = decoded_file(files, names, side, request.cache_dir, key)

@@ -86,7 +86,7 @@ def test_small_images_are_kept_large_ones_are_photographs(fakes, load_data, tmp_
     preparation = small.preparation
     assert (preparation.raw_shape, preparation.crop, preparation.pad, preparation.flip) == ((16, 16, 3), 16, 2, True)
     assert small.default_backbone == "small_cnn" and "photographs" not in small.facts
-    large = load_data(fakes.image_folder(tmp_path / "large", side=70))
+    large = load_data(fakes.image_folder(tmp_path / "large", side=300))
     assert (large.preparation.raw_shape, large.preparation.crop) == ((256, 256, 3), 224)
     assert large.default_backbone == "" and large.facts["photographs"]
 
