@@ -117,7 +117,7 @@ def test_a_gradient_that_is_not_finite_changes_neither_weights_nor_copies(
     digits: Any, build: Build, train: Any
 ) -> None:
     data = digits(48, noise=0.0)
-    data.x[7, 0] = np.nan  # Spoils its row's outputs, and through the first layer's input the whole gradient.
+    data.x[7, 0] = np.inf  # Spoils its row's outputs, and through the first layer's input the whole gradient.
     engine = build(
         data,
         create("pencil", {"anchor": 0.5, "label_step": "2"}, 10),

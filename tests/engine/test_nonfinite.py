@@ -34,7 +34,7 @@ class Added(nn.Module):
 def spoiled(digits: Any) -> Any:
     data = digits(N)
     data.x[:, 63] = 0
-    data.x[BAD, 63] = [np.nan, np.inf, -np.inf, np.nan]
+    data.x[BAD, 63] = [np.inf, np.inf, -np.inf, -np.inf]
     return data
 
 
@@ -79,7 +79,7 @@ def test_rows_that_are_not_finite_are_left_out_of_both_updates_and_counted(
 
 def test_a_gradient_that_is_not_finite_skips_the_networks_update(digits: Any, engine_of: Any, train: Any) -> None:
     data = digits(N, noise=0.0)
-    data.x[7, 0] = np.nan  # Spoils its row's outputs, and through the first layer's input the whole gradient.
+    data.x[7, 0] = np.inf  # Spoils its row's outputs, and through the first layer's input the whole gradient.
     engine = engine_of(
         data,
         methods.create("pencil", {"anchor": 0.5, "label_step": "2"}, C),
@@ -101,7 +101,7 @@ def test_a_gradient_that_is_not_finite_skips_the_networks_update(digits: Any, en
 
 def test_training_goes_on_after_a_skipped_update(digits: Any, engine_of: Any, train: Any) -> None:
     data = digits(N, noise=0.0)
-    data.x[7, 0] = np.nan
+    data.x[7, 0] = np.inf
     engine = engine_of(
         data,
         methods.create("cross_entropy", {}, C),
@@ -117,7 +117,7 @@ def test_training_goes_on_after_a_skipped_update(digits: Any, engine_of: Any, tr
 
 def test_a_batch_that_is_wholly_spoiled_changes_nothing(digits: Any, engine_of: Any, train: Any) -> None:
     data = digits(N)
-    data.x[:, 63] = np.nan
+    data.x[:, 63] = np.inf
     engine = engine_of(
         data,
         methods.create("pencil", {"anchor": 0.5, "label_step": "2"}, C),
@@ -177,7 +177,7 @@ def test_a_run_that_is_mostly_not_finite_ends_after_the_epoch(
     # Added to the outputs it spoils rows alone; through the layer it spoils the whole batch's gradient.
     column = 63 if bad > 1 else 0
     data.x[:, 63] = 0
-    data.x[:bad, column] = np.nan
+    data.x[:bad, column] = np.inf
     engine = engine_of(data, methods.create("cross_entropy", {}, C), {"training": (3, "0.1")}, Added, batch=N)
     listener = tape()
     with pytest.raises(PencilError, match=f"epoch 1: {what} came to NaN or infinity; the last checkpoint is kept"):
@@ -187,7 +187,7 @@ def test_a_run_that_is_mostly_not_finite_ends_after_the_epoch(
 
 def test_less_than_the_limit_goes_on(digits: Any, engine_of: Any, train: Any) -> None:
     data = spoiled(digits)
-    data.x[: N // 2, 63] = np.nan
+    data.x[: N // 2, 63] = np.inf
     data.x[N // 2 :, 63] = 0
     engine = engine_of(data, methods.create("cross_entropy", {}, C), {"training": (2, "0.1")}, Added, batch=BATCH)
     assert [(record["nonfinite"], record["skipped"]) for record in train(engine).records] == [(N // 2, 0)] * 2
