@@ -27,8 +27,8 @@ _TIFF_FORMAT = "pencil images 3"
 """What goes into the names of stored images; those of TIFF files were once read in another way."""
 _PHOTOGRAPH_SIDE = 256
 _LEAST_SIDE = 8
-NEARLY_SMALL = 1.5
-"""Times the side of small images."""
+_NEARLY_SMALL = 1.5
+"""Times the side of small images: up to that, others are made small."""
 _PROBED, _PROBE_BYTES = 64, 2**16
 """Of how many files, and how much of each, is looked into where sizes do not tell files apart."""
 _BLOCK = 4096
@@ -138,7 +138,7 @@ def _fitting(side: float) -> int:
 
     Those that are little larger than small ones become small, since small networks learn them sooner.
     """
-    if side < NEARLY_SMALL * SMALL_SIDE:
+    if side < _NEARLY_SMALL * SMALL_SIDE:
         return max(min(int(side), SMALL_SIDE), _LEAST_SIDE)
     return min(int(side) // 8 * 8, _PHOTOGRAPH_SIDE)
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pencil.errors import PencilError
-from pencil.run.plan import other_lengths
+from pencil.run.lengths import other_lengths
 
 
 def stretched(recipe: Mapping[str, Any], schedules: Mapping[str, tuple[str, ...]], epochs: int) -> dict[str, Any]:

@@ -31,7 +31,7 @@ from pencil.runtime import (
     join_processes,
     use_threads,
 )
-from pencil.table import ExampleTable, MappedTable, TopTable
+from pencil.table import KINDS, ExampleTable, MappedTable, TopTable
 
 RESIDENT_SHARE = 0.5
 """Share of the free memory that data may take on the device."""
@@ -203,7 +203,7 @@ def table_kind(plan: Plan, device: torch.device) -> type[ExampleTable]:
     """Choose the kind of example table: dense where it fits beside everything else."""
     asked = plan.settings.hardware.table
     if asked != "auto":
-        return {"dense": ExampleTable, "top": TopTable, "mapped": MappedTable}[asked]
+        return KINDS[asked]
     # Labels, averaged predictions, and a checkpoint's copy of both.
     dense = 4 * len(plan.dataset.train) * plan.dataset.num_classes * torch.finfo(torch.float32).bits // 8
     if dense <= TABLE_SHARE * _free_memory(device):
@@ -213,7 +213,7 @@ def table_kind(plan: Plan, device: torch.device) -> type[ExampleTable]:
 
 def kind_of_state(arrays: Container[str]) -> str:
     """Return the name of the kind of example table that a checkpoint of such arrays was made with."""
-    return "mapped" if "table.touched" in arrays else "top" if "table.top_classes" in arrays else "dense"
+    return next((name for name, kind in KINDS.items() if f"table.{kind.own_column}" in arrays), "dense")
 
 
 def _labels(examples: Examples, device: torch.device) -> torch.Tensor:

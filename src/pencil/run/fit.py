@@ -23,8 +23,9 @@ from pencil.run.budget import lengths_for
 from pencil.run.build import Machine, build_engine, choose_machine, try_table
 from pencil.run.home import at_home
 from pencil.run.inherit import open_parent, plan_from
+from pencil.run.lengths import phase_lengths
 from pencil.run.outcome import write_description, write_outcome
-from pencil.run.plan import Plan, phase_lengths, plan
+from pencil.run.plan import Plan, plan
 from pencil.run.preparation import normalised_as_by
 from pencil.run.refuse import (
     refuse_idle_recipe,

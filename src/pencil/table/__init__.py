@@ -7,7 +7,11 @@ from pencil.table.mapped import MappedTable
 from pencil.table.rules import EpochAverage, Fixed, GradientStep, MovingAverage, Rule
 from pencil.table.top import TopTable
 
+KINDS: dict[str, type[ExampleTable]] = {"dense": ExampleTable, "top": TopTable, "mapped": MappedTable}
+"""By the names that settings have for them."""
+
 __all__ = [
+    "KINDS",
     "EpochAverage",
     "ExampleTable",
     "Fixed",

@@ -1,6 +1,7 @@
 """An example table held as dense tensors on one device."""
 
 from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -17,6 +18,9 @@ class ExampleTable:
     anchor, weight [n]; prediction_sum [n, C] and predictions [n] (their count); changed_at, num_changes [n];
     clean [n] where the truth is known. Label rules and methods may add columns of their own.
     """
+
+    own_column: ClassVar[str] = ""
+    """A column that only the states of tables of this kind have."""
 
     def __init__(self, columns: Mapping[str, Tensor]) -> None:
         self.columns = dict(columns)

@@ -30,6 +30,8 @@ OF_THE_FILE = ("generation", "touched", "checksums")
 class MappedTable(ExampleTable):
     """Narrow columns in memory, labels in a file."""
 
+    own_column = "touched"
+
     def __init__(
         self, columns: Mapping[str, Tensor], num_classes: int, *, scale: float, folder: Path, batch_size: int
     ) -> None:

@@ -24,6 +24,8 @@ class TopTable(ExampleTable):
     prediction of each example is not kept.
     """
 
+    own_column = "top_classes"
+
     def __init__(self, columns: Mapping[str, Tensor], num_classes: int) -> None:
         super().__init__(columns)
         self._num_classes = num_classes
