@@ -96,9 +96,16 @@ def test_joint_optimization_has_pencils_rates_and_a_new_network() -> None:
     assert made[2].fresh_network and settings.options == {"entropy_weight": 0.8}
 
 
-@pytest.mark.parametrize("method", ["mae", "mse", "dldl", "bootstrap_soft", "bootstrap_hard", "cnn_crf"])
-def test_the_others_follow_pencils_epochs_and_rates(method: str) -> None:
-    _, made = phases("paper/cifar10-symmetric-70", method)
+@pytest.mark.parametrize("method", ["mae", "mse", "dldl", "bootstrap_soft", "bootstrap_hard"])
+def test_other_losses_are_trained_as_cross_entropy_is(method: str) -> None:
+    for recipe in ("paper/cifar10-symmetric-70", "paper/cifar100", "paper/clothing1m"):
+        settings, (phase,) = phases(recipe, method)
+        other, (expected,) = phases(recipe, "cross_entropy")
+        assert (phase.epochs, phase.lr, settings.optimizer) == (expected.epochs, expected.lr, other.optimizer)
+
+
+def test_cnn_crf_follows_pencils_epochs_and_rates() -> None:
+    _, made = phases("paper/cifar10-symmetric-70", "cnn_crf")
     assert sum(phase.epochs for phase in made) == 320
     assert rates(made[0], [0]) == [0.08]
     offset = 320 - made[-1].epochs
