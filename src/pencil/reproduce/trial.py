@@ -205,7 +205,7 @@ def _asked(study: Study, system: System, cell: Cell, seed: int, wanted: Wanted) 
         asked["backbone"] = wanted.backbone
     elif wanted.quick:
         asked = merge(asked, QUICK_NETWORK)
-    own = {"options": system.options, "teaching": system.teaching, "data": system.data}
+    own = {"options": system.options, "teaching": system.teaching, "data": system.data, "phases": system.phases}
     return merge(asked, {k: v for k, v in own.items() if v}, wanted.settings, wanted.places)
 
 
