@@ -148,6 +148,21 @@ def test_each_switch_changes_one_part_of_the_recipe() -> None:
         assert parts in ({"options"}, {"teaching"}), trial.name
 
 
+def test_cross_entropy_as_long_as_pencil_has_its_epochs_and_rates() -> None:
+    longer, pencil = (
+        plan_trials(STUDIES["clean"], systems=[name], trials=1, wanted=Wanted())[0]
+        for name in ("cross_entropy_long", "pencil")
+    )
+    (training,) = longer.settings.phases.values()
+    assert training.epochs == pencil.epochs == 320
+    start = 0
+    for phase in pencil.settings.phases.values():
+        for epoch in (0, 39, 40, 69, 79, 80, phase.epochs - 1):
+            if epoch < phase.epochs:
+                assert training.lr.at(start + epoch, 320) == phase.lr.at(epoch, phase.epochs)
+        start += phase.epochs
+
+
 def test_a_run_whose_first_phase_the_data_ended_is_a_record_of_its_trial(tmp_path: Path, record: Callable) -> None:  # type: ignore[type-arg]
     (trial,) = _plan("default", cells="symmetric-70", systems="pencil")
     path = trial.record(tmp_path)
