@@ -10,7 +10,7 @@ import pytest
 
 from pencil.reproduce.compare import compare
 from pencil.reproduce.page import Grid, Heading, html, markdown
-from pencil.reproduce.study import SPLIT, STUDIES, SYMMETRIC
+from pencil.reproduce.study import SCHEDULES, SPLIT, STUDIES, SYMMETRIC
 from pencil.reproduce.tables import comparison, csv_text, runs
 from pencil.results.timing import seconds_compiled
 
@@ -77,7 +77,7 @@ def test_methods_that_are_told_more_have_a_star() -> None:
 def test_another_dataset_is_said_not_to_be_the_papers(record: Make) -> None:
     parts = comparison(STUDIES["table3"], [record(dataset="digits")], dataset="digits")
     assert isinstance(parts[0], str) and "not the paper's experiment" in parts[0]
-    assert SPLIT not in parts
+    assert SPLIT not in parts and SCHEDULES not in parts
 
 
 def test_a_method_that_the_paper_has_not_gets_a_row(record: Make) -> None:

@@ -8,7 +8,7 @@ from pencil.reproduce.compare import Entry, Line, compare
 from pencil.reproduce.page import Grid, Heading, Part
 from pencil.reproduce.paper import MEASURES
 from pencil.reproduce.record import Record
-from pencil.reproduce.study import SPLIT, Study
+from pencil.reproduce.study import SCHEDULES, SPLIT, Study
 
 MISSING, NONE = "missing", "–"
 CSV_HEADS = (
@@ -34,7 +34,7 @@ def _notes(study: Study, lines: Sequence[Line], dataset: str) -> list[Part]:
         notes = [
             f"This is not the paper's experiment: ours is the dataset {dataset} with the recipe auto and its own test "
             f"set, so the differences only show that the whole path works.",
-            *(note for note in study.notes if note != SPLIT),
+            *(note for note in study.notes if note not in (SPLIT, SCHEDULES)),
         ]
     trials = study.paper.trials
     told = f"the mean of {trials} trials" if trials else "a single number, trials not stated"
