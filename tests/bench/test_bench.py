@@ -44,6 +44,13 @@ def test_figures_are_shown_and_recorded(
     assert any(note.startswith("2 runs at once: ") for note in shown["notes"])
 
 
+def test_a_folder_for_a_record_is_refused_before_anything_is_measured(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run([*QUICK, "--no-sizes", "--record", str(tmp_path)]) == 2
+    assert capsys.readouterr().err == f"pencil: {tmp_path} is a folder; give --record the name of a file.\n"
+
+
 def test_other_sizes_can_be_left_out(capsys: pytest.CaptureFixture[str]) -> None:
     assert run([*QUICK, "--no-sizes", "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)

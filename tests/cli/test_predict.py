@@ -3,8 +3,10 @@
 import csv
 import io
 import json
+import shutil
 from pathlib import Path
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from PIL import Image
@@ -243,6 +245,12 @@ def test_one_row_is_enough_for_a_run(pencil: Command, numbered: Path, command: s
     assert pencil(command, numbered, write_table("one.csv", "a,label", ["1,2"])).code == 0
 
 
+def test_labels_that_are_no_class_of_the_run_are_counted_beside_the_accuracy(pencil: Command, numbered: Path) -> None:
+    ended = pencil("predict", numbered, write_table("new.csv", "a,label", ["0,1", "1,9", "2,"]))
+    assert ended.line.endswith("%, but for 1 of 2 that are no class of the run")
+    assert pencil("predict", numbered, write_table("old.csv", "a,label", ["0,1", "2,"])).line.endswith("%")
+
+
 def test_texts_that_the_run_never_saw_are_told(pencil: Command) -> None:
     colours = ("red", "blue")
     lines = [f"{n % 3},{colours[n % 2]},{'no' if n % 2 else 'yes'}" for n in range(30)]
@@ -310,3 +318,44 @@ def test_images_of_another_size_become_that_of_the_runs_own(pencil: Command) -> 
         ended = pencil(command, "run", "new")
         assert ended.code == 0 and len(ended.out.splitlines()) == 3, ended.err
         assert "new: left out are 1 image beside the class folders." in ended.err
+
+
+@pytest.mark.parametrize("gone", [False, True])
+def test_columns_that_the_run_was_told_of_are_known_from_any_folder(
+    pencil: Command, place: Path, monkeypatch: pytest.MonkeyPatch, gone: bool
+) -> None:
+    table = "code,size,label\n" + "".join(f"k{n},{n % 2 * 5 + n / 100},{'ab'[n % 2]}\n" for n in range(30))
+    Path("t.csv").write_text(table)
+    assert pencil("train", "t.csv", "--set", "data.options.id=code", "--out", "run", *QUICK).code == 0
+    (place / "elsewhere").mkdir()
+    (place / "elsewhere" / "new.csv").write_text(table)
+    if gone:
+        Path("t.csv").unlink()
+    monkeypatch.chdir(place / "elsewhere")
+    ended = pencil("predict", "../run", "new.csv")
+    assert [line.split(",")[0] for line in ended.out.splitlines()[1:3]] == ["k0", "k1"]
+
+
+def test_images_are_decoded_as_those_of_the_run_where_these_are_gone(pencil: Command) -> None:
+    for place in range(12):
+        values = np.random.default_rng(place).integers(0, 2048 << place % 2, (8, 8), dtype=np.uint16)
+        Path("scans", "ab"[place % 2]).mkdir(parents=True, exist_ok=True)
+        Image.fromarray(values).save(f"scans/{'ab'[place % 2]}/{place}.png")
+    assert pencil("train", "scans", "--set", "data.options.bits=12", "--out", "run", *QUICK).code == 0
+    shutil.copytree("scans", "new")
+    Path("new.csv").write_text("image,label\nnew/a/0.png,a\nnew/b/1.png,b\n")
+    before, table = pencil("predict", "run", "scans").out, pencil("predict", "run", "new.csv").out
+    shutil.rmtree("scans")
+    after = pencil("predict", "run", "new").out
+    assert after == before and after.splitlines()[1].split(",")[1:] == table.splitlines()[1].split(",")[1:]
+
+
+def test_images_may_be_smaller_than_what_the_network_sees(pencil: Command) -> None:
+    for name, side in (("photos", 16), ("new", 9)):
+        for colour in ("red", "blue"):
+            Path(name, colour).mkdir(parents=True)
+            Image.new("RGB", (side, side), colour).save(f"{name}/{colour}/1.png")
+    crop = ("--set", "data.options.crop=12", "--held-out", "0")
+    assert pencil("train", "photos", "--out", "run", *crop, *QUICK).code == 0
+    ended = pencil("predict", "run", "new")
+    assert ended.code == 0 and len(ended.out.splitlines()) == 3, ended.err

@@ -1,11 +1,12 @@
 """Settings documents: layered, checked, written and read back."""
 
 import math
+import re
 import tomllib
 from dataclasses import dataclass
 from datetime import date, datetime, time
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, Optional
 
 import pytest
 from hypothesis import given
@@ -173,3 +174,33 @@ class _Options:
 def test_an_optional_schedule_may_be_none() -> None:
     assert build_record(_Options, {"rate": None}).rate is None
     assert build_record(_Options, {"rate": 3}).rate == Schedule.parse("3")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Typed:
+    """Types of settings that people give their own methods."""
+
+    margin: Optional[float] = None  # noqa: UP045
+    kind: Literal["near", "far"] = "near"
+    sizes: list[int] | None = None
+    more: Any = None
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("margin", 1), ("margin", None), ("kind", "far"), ("sizes", [1, 2]), ("more", "x")]
+)
+def test_any_usual_type_is_read(name: str, value: Any) -> None:
+    assert getattr(build_record(Typed, {name: value}), name) == value
+
+
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        ({"margin": "wide"}, 'margin is "wide"; give a value of type float or NoneType'),
+        ({"kind": "fare"}, 'kind cannot be "fare". Did you mean "far"?'),
+        ({"sizes": 3}, 'sizes is "3"; give a value of type list or NoneType'),
+    ],
+)
+def test_and_refused_where_it_is_another(document: dict[str, Any], message: str) -> None:
+    with pytest.raises(PencilError, match=re.escape(message)):
+        build_record(Typed, document)

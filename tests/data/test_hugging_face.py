@@ -83,6 +83,28 @@ def test_words_of_all_splits_are_features(tmp_path: Path) -> None:
     assert found.test is not None and found.test.inputs.read(np.array([0])).tolist() == [[0, 1, 0]]
 
 
+@pytest.mark.parametrize("name", ["id", "idx", "Index"])
+def test_numbers_of_rows_are_left_out_and_said(tmp_path: Path, name: str) -> None:
+    def part(count: int) -> datasets.Dataset:
+        columns = {name: list(range(count)), "size": np.arange(count) / 7, "label": np.arange(count) * 2 // count}
+        return datasets.Dataset.from_dict(columns)
+
+    source = datasets.DatasetDict(train=part(8), validation=part(4), test=part(4))
+    found = from_hugging_face(source, request(tmp_path))
+    assert found.facts["features"] == ["size"]
+    assert found.facts["left_out"] == f'the column "{name}" numbers the rows and is left out.'
+    assert from_hugging_face(source, request(tmp_path, features=[name])).facts["features"] == [name]
+    few = part(8).map(lambda row: {name: row[name] % 2})
+    assert from_hugging_face(few, request(tmp_path)).facts["features"] == [name, "size"]
+
+
+def test_a_split_without_labels_is_named(tmp_path: Path) -> None:
+    train = datasets.Dataset.from_dict({"size": [1.0, 2, 3], "label": [0, 1, 0]})
+    source = datasets.DatasetDict(train=train, test=train.remove_columns("label"))
+    with pytest.raises(PencilError, match='the split test has no column "label"'):
+        from_hugging_face(source, request(tmp_path))
+
+
 def test_texts_of_their_own_are_left_out_and_said(tmp_path: Path) -> None:
     texts, size = [f"note {number}" for number in range(30)], [float(number) for number in range(30)]
     columns = {"note": texts, "label": [number % 2 for number in range(30)]}

@@ -43,6 +43,16 @@ def test_numbers_of_many_bits(tmp_path, values, kind, found):
     np.testing.assert_array_equal(seen, np.repeat(np.array(found)[None, :, None], 3, axis=2))
 
 
+@pytest.mark.parametrize("kind", [np.uint16, np.int32])
+@pytest.mark.parametrize(("bits", "values"), [(12, [0, 0x333, 0xFFF]), (10, [0, 0xCC, 0x3FF]), (8, [0, 51, 255])])
+def test_fewer_bits_than_the_file_has(tmp_path, kind, bits, values):
+    Image.fromarray(np.array([values], kind)).save(tmp_path / "deep.tif")
+    np.testing.assert_array_equal(images.decode(tmp_path / "deep.tif", (1, 3), bits)[0, :, 0], [0, 51, 255])
+    with pytest.raises(PencilError, match=rf"deep\.tif has values up to .* than {bits} bits .*bits to {bits + 1} or"):
+        Image.fromarray(np.array([[0, 2**bits]], kind)).save(tmp_path / "deep.tif")
+        images.decode(tmp_path / "deep.tif", (1, 2), bits)
+
+
 @pytest.mark.parametrize(
     ("values", "kind", "reach"),
     [

@@ -181,6 +181,19 @@ def test_a_table_of_final_labels_asks_which_column_is_meant(examples, tmp_path):
         np.testing.assert_array_equal(given(examples, f"{tmp_path}/l.csv:{column}"), WANTED)
 
 
+@pytest.mark.parametrize("column", ["final", "final_name"])
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_final_labels_are_known_by_name_where_classes_are_numbers(examples, tmp_path, suffix, column):
+    table = {"id": list("dcba"), "final": ["", "2", "1", "2"], "final_name": ["", "3", "2", "3"]}
+    path = tmp_path / f"l.{suffix}"
+    if suffix == "parquet":
+        numbers = pa.array([None, 2, 1, 2])
+        pa.parquet.write_table(pa.table(table | {"final": numbers}), path)
+    else:
+        path.write_text("\n".join(map(",".join, [table, *zip(*table.values(), strict=True)])))
+    assert relabel(examples, f"{path}:{column}", ("1", "2", "3")).given.tolist() == [2, 1, 2, -1]
+
+
 @pytest.mark.parametrize("suffix", ["csv", "npy"])
 def test_numbers_are_compared_as_numbers_with_classes_of_leading_zeros(examples, tmp_path, suffix):
     path = tmp_path / f"l.{suffix}"

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from pencil.config import DataSettings
-from pencil.data.located import from_home
+from pencil.data.located import from_home, relocated
 
 
 @pytest.fixture
@@ -43,3 +43,24 @@ def test_paths_stay_as_they_are_where_the_run_was_started(home: Path, monkeypatc
     assert from_home(own, []) == own
     monkeypatch.chdir(home)
     assert from_home(own, [Path("saved/.."), home]) == own
+
+
+@pytest.mark.parametrize("source", ["photos", "hf:saved", "t.csv", "gone"])
+@pytest.mark.parametrize("there", [True, False])
+def test_data_is_read_where_the_user_says_it_is_now(
+    home: Path, monkeypatch: pytest.MonkeyPatch, source: str, there: bool
+) -> None:
+    library, name = source.rpartition(":")[0], source.removeprefix("hf:")
+    (home / "new").mkdir()
+    (home / "new" / name).write_text("") if name == "t.csv" else (home / "new" / name).mkdir()
+    monkeypatch.chdir(home if there else home.parent)
+    own = DataSettings(source=source)
+    wanted = f"{library}:{home / 'new' / name}" if library else str(home / "new" / name)
+    assert relocated(own, "", str(home / "new")).source == wanted, "the folder that it lies in"
+    assert relocated(own, "", str(home / "new" / name)).source == wanted, "its own place"
+
+
+def test_a_table_stays_where_its_images_alone_have_moved(home: Path) -> None:
+    own = DataSettings(source=str(home / "t.csv"))
+    assert relocated(own, "", str(home / "photos")) == DataSettings(source=own.source, root=str(home / "photos"))
+    assert relocated(DataSettings(source="digits"), "", "photos") == DataSettings(source="digits", root="photos")

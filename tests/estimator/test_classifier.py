@@ -1,6 +1,7 @@
 """PencilClassifier: what it learns, which data it takes, and how it lives among scikit-learn's tools."""
 
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -127,6 +128,16 @@ def test_the_same_seed_gives_the_same_network_and_leaves_others_random_numbers(n
     assert not np.array_equal(one, unlike)
 
 
+def test_trainings_in_threads_do_not_share_random_numbers(noisy: Any) -> None:
+    x, y, _ = noisy
+    alone = [quick(epochs=6, random_state=seed).fit(x, y).predict_proba(x) for seed in range(3)]
+    before = torch.get_rng_state()
+    with ThreadPoolExecutor(3) as pool:
+        together = list(pool.map(lambda seed: quick(epochs=6, random_state=seed).fit(x, y).predict_proba(x), range(3)))
+    assert torch.equal(torch.get_rng_state(), before)
+    assert all(np.array_equal(one, other) for one, other in zip(alone, together, strict=True))
+
+
 def test_verbose_prints_lines(noisy: Any, capsys: pytest.CaptureFixture[str]) -> None:
     x, y, _ = noisy
     quick(epochs=(2, 1, 1)).fit(x, y)
@@ -201,6 +212,28 @@ def test_images_on_another_scale_are_refused(given: str, asked: str, message: st
 def test_settings_that_are_none_are_refused() -> None:
     with pytest.raises(ValueError, match=r"settings is 'a'; give a dict, e\.g\. \{'optimizer'"):
         quick(settings="a").fit(np.zeros((4, 2)), [0, 1, 0, 1])
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"seed": 3}, "settings has seed, which is the parameter random_state; give it there"),
+        ({"backbone": "small_cnn"}, "settings has backbone, which is the parameter backbone"),
+        ({"hardware": {"threads": 1, "precision": "64-true"}}, "settings has hardware.precision, .* precision; give"),
+    ],
+)
+def test_settings_that_are_parameters_are_refused(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        quick(settings=settings, epochs=1).fit(np.arange(16.0).reshape(8, 2), [0, 1] * 4)
+
+
+def test_a_fit_that_fails_leaves_what_was_learned_before(noisy: Any) -> None:
+    x, y, _ = noisy
+    model = quick(epochs=2).fit(x, np.array(["a", "b", "c"])[y])
+    before = model.predict(x)
+    with pytest.raises(ValueError, match="no method"):
+        model.set_params(method="nonsense").fit(x, np.array(["p", "q", "r"])[y])
+    assert np.array_equal(model.predict(x), before)
 
 
 def test_images_beyond_any_scale_are_refused_at_fit() -> None:

@@ -127,7 +127,7 @@ def test_other_data_becomes_a_dataset(photo_run: Path, table_run: Path, array_ru
 def test_a_feature_does_not_replace_a_column_of_the_export(tmp_path: Path, name: str) -> None:
     rows = "".join(f"k{n},{n * 2},{'ab'[n % 2]}\n" for n in range(20))
     (tmp_path / "t.csv").write_text(f"key,{name},kind\n{rows}")
-    columns = {"data": {"options": {"id": "key", "label": "kind"}}}
+    columns = {"data": {"options": {"id": "key", "label": "kind", "features": name}}}
     pencil.fit(tmp_path / "t.csv", out=tmp_path / "run", settings=QUICK | columns, epochs=(1, 1, 1))
     with pytest.raises(PencilError, match=f'the run has a feature "{name}".*--to csv'):
         export_run(tmp_path / "run", "hf_dataset", tmp_path / "out")

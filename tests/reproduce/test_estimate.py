@@ -63,3 +63,11 @@ def test_without_a_benchmark_no_time_is_told(tmp_path: Path) -> None:
 
 def test_durations_are_readable() -> None:
     assert [duration(40), duration(720), duration(11_100)] == ["40 s", "12 min", "3 h 05 min"]
+
+
+def test_a_shorter_run_is_told_what_becomes_of_its_labels(tmp_path: Path) -> None:
+    chosen: dict[str, list[str]] = {"cells": ["symmetric-50"]}
+    for system, epochs, told in (("pencil", 32, True), ("pencil", 0, False), ("cross_entropy", 32, False)):
+        wanted = Wanted(epochs=epochs)
+        trials = plan_trials(STUDIES["table3"], **chosen, systems=[system], trials=1, wanted=wanted)
+        assert ("in a shorter phase labels move less far" in describe(trials, trials, tmp_path, 1)) == told

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,10 @@ import pytest
 
 from pencil.reproduce.compare import compare
 from pencil.reproduce.page import Grid, Heading, html, markdown
+from pencil.reproduce.record import portable
 from pencil.reproduce.study import SCHEDULES, SPLIT, STUDIES, SYMMETRIC
 from pencil.reproduce.tables import comparison, csv_text, runs
+from pencil.reproduce.trial import Wanted, plan_trials
 from pencil.results.timing import seconds_compiled
 
 Make = Callable[..., dict[str, Any]]
@@ -46,6 +49,31 @@ def test_missing_cells_are_shown_as_missing(three: list[dict[str, Any]]) -> None
     ours = [row for row in grid.rows if row[2] == "ours"]
     assert [cell for row in ours for cell in row[3:]].count("missing") == 3 * 2 * 5 - 2
     assert ours[-1][3:] == ("missing", "missing", "missing", "87.00 ± 1.00 (3)", "missing")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "told"),
+    [
+        ({}, None),
+        ({"places": {"data": {"root": "somewhere"}, "hardware": {"threads": 1}}}, None),
+        ({"epochs": 32}, r"other settings \(epochs\)\. .* may all stay as given\."),
+        ({"backbone": "mlp"}, r"other settings \(backbone\)\."),
+        ({"quick": True}, r"other settings \(backbone, backbone_options.width, epochs\)\. "),
+        ({"settings": {"phases": {"labels": {"lr": "0.2"}}}}, r"other settings \(phases.labels.lr\)\."),
+    ],
+)
+def test_other_settings_than_those_of_the_table_are_told(
+    record: Make, wanted: dict[str, Any], told: str | None
+) -> None:
+    study = STUDIES["table3"]
+    trials = plan_trials(study, cells=["symmetric-70"], systems=["pencil"], trials=2, wanted=Wanted(**wanted))
+    others = [record(asked={"phases": {}}, system="mine"), record(asked={"phases": {}}, cell="gone")]
+    made = [record(asked=portable(trial.document), seed=trial.seed) for trial in trials]
+    said = [part for part in comparison(study, [*made, *others]) if isinstance(part, str) and "Not all of" in part]
+    assert bool(said) == bool(told)
+    assert not told or re.fullmatch(
+        f"Not all of ours are this table's experiment: they were run with {told}.*", said[0]
+    )
 
 
 def test_nothing_measured_gives_no_number(record: Make) -> None:

@@ -1,21 +1,25 @@
 """Trials: the paper's settings by default, shortened in proportion where asked."""
 
 import json
+import shlex
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pencil import methods, recipes
-from pencil.config import from_document, merge
+from pencil.config import from_document, merge, override, to_document
 from pencil.errors import PencilError
 from pencil.recipes import resolve
 from pencil.reproduce.lengths import share_out
-from pencil.reproduce.record import read_records, version_of_run
+from pencil.reproduce.record import command, read_records, version_of_run
 from pencil.reproduce.recorded import is_recorded
 from pencil.reproduce.study import FACTS, STUDIES
 from pencil.reproduce.trial import Trial, Wanted, plan_trials
+from pencil.run.plan import plan
 
 
 def _plan(study: str, *, cells: str = "", systems: str = "", trials: int = 1, **wanted: object) -> list[Trial]:
@@ -89,6 +93,32 @@ def test_quick_runs_take_the_label_step_of_their_recipe() -> None:
     (trial,) = _plan("table3", cells="symmetric-50", systems="pencil", dataset="digits", quick=True)
     recipe = resolve("auto", "pencil", FACTS["digits"])
     assert str(trial.settings.options["label_step"]) == recipe["options"]["label_step"]
+
+
+@pytest.mark.parametrize(
+    ("epochs", "phases"),
+    [
+        (9, {}),
+        (12, {}),
+        (36, {}),
+        (0, {"labels": {"epochs": 4}}),
+        (12, {"labels": {"lr": "0.2, 0.02@10"}, "tuning": {"epochs": 40}}),
+    ],
+)
+def test_a_run_has_the_settings_of_its_trial_and_so_has_its_command(epochs: int, phases: dict[str, Any]) -> None:
+    settings = {"phases": phases} if phases else {}
+    (trial,) = _plan(
+        "table3", cells="symmetric-50", systems="pencil", dataset="digits", backbone="mlp", epochs=epochs,
+        settings=settings,
+    )  # fmt: skip
+    assert to_document(plan(None, trial.document).settings) == to_document(trial.settings)
+    words = shlex.split(command(trial))
+    given = {before: word for before, word in pairwise(words) if before.startswith("--")}
+    assigned = [override(word) for before, word in pairwise(words) if before == "--set"]
+    asked = {"method": given["--method"], "recipe": given["--recipe"], "backbone": "mlp", "seed": 0}
+    lengths = [int(count) for count in given["--epochs"].split(",")] if epochs else None
+    again = plan("digits", merge(asked, {"data": {"noise": given["--noise"]}}, *assigned), epochs=lengths)
+    assert to_document(again.settings) == to_document(trial.settings)
 
 
 def test_a_shorter_run_takes_the_users_spelling_of_a_schedule() -> None:

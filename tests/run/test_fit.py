@@ -298,6 +298,13 @@ def test_numbers_of_numpy_are_numbers(quick: dict[str, Any], tmp_path: Path) -> 
     pencil.fit(*few(), resume=True, **how)
 
 
+@pytest.mark.parametrize("settings", ["config.toml", ["optimizer"], 3])
+def test_settings_that_are_no_dictionary_are_refused(settings: Any, tmp_path: Path) -> None:
+    with pytest.raises(PencilError, match=r"settings is .*; give a dict"):
+        pencil.fit(*few(), settings=settings, out=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
 def test_torch_is_left_as_it_was(quick: dict[str, Any]) -> None:
     torch.set_num_threads(2)
     torch.manual_seed(7)

@@ -11,6 +11,7 @@ from sklearn.datasets import load_digits
 
 import pencil
 from pencil.config import read_toml
+from pencil.engine.guard import Guard
 from pencil.errors import PencilError
 from pencil.quality.decide import Thresholds
 from pencil.quality.thresholds import decide_again
@@ -132,6 +133,36 @@ def test_it_starts_with_the_parents_settings_weights_and_labels(parent: Any, tmp
     logits, free = state["table.label_logits"], [n for n, row in enumerate(train) if row["id"] not in chosen]
     y = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
     np.testing.assert_allclose(y[free], old.label_distributions[[train[n]["index"] for n in free]], atol=1e-6)
+
+
+def test_injected_noise_is_the_parents_whatever_the_seed(tmp_path: Path) -> None:
+    x, y = (array[:300] for array in data())
+    how: Any = {"settings": {"hardware": {"device": "cpu", "threads": 1}, "backbone": "mlp"}, "epochs": (1, 1, 1)}
+    old = pencil.fit(x, y, out=tmp_path / "old", noise="symmetric:0.4", seed=3, **how)
+    given = {name: row["given"] for name, row in by_id(old).items()}
+
+    def differing(name: str, **more: Any) -> int:
+        new = pencil.fit(x, y, out=tmp_path / name, start_from=old.folder, epochs=(0, 1, 0), **more)
+        return sum(row["given"] != given[key] for key, row in by_id(new).items())
+
+    assert differing("same") == differing("seed", seed=4) == 0
+    assert differing("noise_seed", settings={"data": {"noise_seed": 4}}) > 50
+    assert differing("noise", seed=4, noise="symmetric:0.2") > 50
+
+
+def test_labels_that_do_harm_at_once_go_back_to_those_taken_over(
+    parent: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old, chosen = parent
+    monkeypatch.setattr(Guard, "judge", lambda *_: "harm")
+    still = {"phases": {"tuning": {"lr": 0}}, "teaching": {"guard": True}}
+    new = pencil.fit(data(), out=tmp_path / "new", start_from=old.folder, settings=still)
+    assert all("went_back" in record for record in new.history if record["phase"] == "labels")
+    rows, was = by_id(new), by_id(old)
+    assert all(rows[name]["corrected"] == label and rows[name]["trusted"] for name, label in chosen.items())
+    free = [name for name, row in rows.items() if row["split"] == "train" and name not in chosen]
+    assert np.mean([rows[name]["corrected"] == was[name]["corrected"] for name in free]) > 0.95
+    assert new.history[-1]["held_out_accuracy"] > old.history[-1]["held_out_accuracy"] - 10
 
 
 def test_stopped_and_resumed_it_ends_the_same_to_the_bit(parent: Any, tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """A method of one's own that does something wrong: one line says what, and where."""
 
 from pathlib import Path
-from textwrap import indent
+from textwrap import dedent, indent
 from typing import Any
 
 import numpy as np
@@ -97,12 +97,26 @@ def test_labels_that_do_not_fit_the_table_are_refused(moved: str, message: str, 
         ("rule = 'fixed'", "one of pencil.table's label rules"),
         ("def phases(self, settings): return (Phase('training', 1, 0.1, self.rule),)", "a Schedule as its learning"),
         ("def phases(self, settings): return settings['nothing']", "line 19: KeyError"),
+        ("def __init__(self): super().__init__({}, 4)", r"cannot be made of \(options, num_classes\): too many"),
+        ("def __init__(self, options, num_classes): self.margin = 1", "leaves something out; let it call super"),
+        ("class Options: margin = 1", "Options of .*mine.py:Own are no dataclass; put @dataclass"),
     ],
 )
 def test_wrong_phases_are_refused_before_anything_is_written(text: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(PencilError, match=message):
         fit(text, tmp_path)
     assert not (tmp_path / "run").exists()
+
+
+def test_a_phase_goes_by_its_own_rule_whatever_it_is_called(tmp_path: Path) -> None:
+    twice = """
+    Rule.moved = lambda self, f: f.log()
+    def phases(self, settings):
+        setting = self.phase_setting(settings, "training")
+        return tuple(Phase("training", setting.epochs, setting.lr, rule) for rule in (Fixed(), Rule()))
+    """
+    before, after = (record["relabelled"] for record in fit(dedent(twice), tmp_path).history)
+    assert before == 0 < after
 
 
 @pytest.mark.parametrize("hook", ["last_word", "unlearned"])

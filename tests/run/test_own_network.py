@@ -208,6 +208,38 @@ def broken(spec: Any, num_classes: int) -> nn.Module:
     raise KeyError("width")
 
 
+class Centred(Looked):
+    """Subtracts the mean of what it has seen, as networks may keep it."""
+
+    def __init__(self, *, kept: bool = True, replaces: bool = False, sparse: bool = False) -> None:
+        super().__init__()
+        mean = torch.zeros(3).to_sparse() if sparse else torch.zeros(3)
+        self.register_buffer("mean", mean, persistent=kept)
+        self.replaces = replaces
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        found = super().forward(tokens)
+        if self.training and self.replaces:
+            self.mean = 0.9 * self.mean + 0.1 * found.detach().mean(0)
+        elif self.training:
+            self.mean.lerp_(found.detach().mean(0), 0.1)
+        return found - self.mean
+
+
+class Bounded(Looked):
+    """Keeps its weights small, as networks of few examples do."""
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        self.words.weight.data = torch.renorm(self.words.weight.data, p=2, dim=0, maxnorm=2)
+        return super().forward(tokens)
+
+
+def projecting(spec: Any, num_classes: int) -> nn.Module:
+    network = Looked()
+    network.register_buffer("projection", torch.randn(3), persistent=False)
+    return network
+
+
 class Turned(nn.Module):
     """Turns pairs of inputs by fixed angles, as networks do that tell places apart by rotations."""
 
@@ -264,6 +296,11 @@ def test_complex_numbers_of_a_network_keep_their_imaginary_part(precision: str, 
         (Turned(complex_logits=True), "<Turned> gives complex numbers; let it return logits that are real"),
         (Looked().to("meta"), "<Looked> is on the device meta, without numbers"),
         (Noted(), "the state of the network <Noted> has a dict, _extra_state; keep tensors alone"),
+        (Bounded(), r"<Bounded> puts another tensor in the place of words.weight .*; let it write into the one it has"),
+        (Centred(replaces=True), "<Centred> puts another tensor in the place of mean when it is called"),
+        (Centred(kept=False), "<Centred> changes its buffer mean as it learns, .*; register it with persistent=True"),
+        (Centred(sparse=True), "the tensor mean of the network <Centred> is sparse; keep it dense"),
+        (projecting, "buffer projection of the network <projecting> is another each time it is made, .* persistent"),
         (traced(), "parameters of the network <TopLevelTracedModule> cannot learn in a copy"),
         (uncopyable(), r"<Looked> cannot be copied \(.*\); give a function"),
     ],
@@ -371,6 +408,13 @@ def test_processes_start_from_one_network(tmp_path: Path, warm_file: Callable[..
     assert all(torch.equal(value, two[name]) for name, value in one.items())
     first, second = (np.load(tmp_path / f"{rank}.npy") for rank in range(2))
     assert len(first) == 120 and np.array_equal(first, second), "both have the labels, of a finished run too"
+
+
+def test_what_a_network_writes_into_its_own_tensors_is_learned_and_averaged() -> None:
+    tokens, _, noisy = sentences(60)
+    settings = {**CPU, "teaching": {"average_epochs": 1.0}}
+    trained = pencil.fit(tokens, noisy, raw=True, backbone=Centred(), settings=settings, epochs=(1, 1, 1)).model
+    assert trained.mean.abs().min() > 0  # type: ignore[union-attr, operator]
 
 
 def test_what_is_frozen_stays() -> None:

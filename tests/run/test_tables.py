@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import pencil
 from pencil.run import label_rows
 from pencil.run.fit import Interrupted
 from pencil.run.plan import Plan
 from pencil.run.session import Silent
+from pencil.table import MappedTable
 
 
 class _Stopping(Silent):
@@ -63,7 +65,7 @@ def test_large_distributions_are_written_as_their_strongest_classes(monkeypatch:
 
 def test_a_dense_table_is_chosen_where_it_fits(monkeypatch: pytest.MonkeyPatch) -> None:
     from pencil.run import build
-    from pencil.table import ExampleTable, MappedTable, TopTable
+    from pencil.table import ExampleTable, TopTable
 
     x, given, _ = _hundred_classes()
     planned: Plan = build_plan(x, given)
@@ -133,3 +135,10 @@ def test_a_run_goes_on_with_the_table_it_has_where_less_memory_is_free(
     with pytest.raises(pencil.PencilError, match=r"another kind of table \(dense\) than hardware.table is now \(top\)"):
         pencil.fit(x, given, out=tmp_path / "run", resume=True, settings={"hardware": {"table": "top"}})
     assert len(pencil.fit(x, given, out=tmp_path / "run", resume=True).history) == 4
+
+
+def test_labels_in_a_file_are_read_to_where_the_batches_are(tmp_path: Path) -> None:
+    table = MappedTable.start(torch.tensor([1, 0, 2]), 3, scale=10.0, folder=tmp_path, batch_size=2)
+    assert table.distributions(slice(1, 3)).argmax(-1).tolist() == [0, 2]
+    table.incoming = table.incoming.to("meta")
+    assert table.distributions().device.type == "meta"

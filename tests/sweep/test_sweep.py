@@ -156,6 +156,22 @@ def test_runs_take_the_shared_settings_and_lay_their_own_over_them(tmp_path: Pat
     assert first.folder == tmp_path / "rates" / "a"
 
 
+def test_no_file_of_the_users_own_is_written_over(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = 'out = "."\n[runs.rates]\nmethod = "nope"\n[runs.low]\ndata.source = "nowhere"\n'
+    for name in ("rates.toml", "rates"):
+        Path(name).write_text(text)
+        assert run(["sweep", name]) == 2
+        assert capsys.readouterr().err == (
+            "pencil: the settings of the run rates would be written over rates.toml, which is of no run; give it"
+            " another name, or give another --out.\n"
+        )
+    Path("rates").write_text(text.replace('out = "."', ""))
+    assert run(["sweep", "rates"]) == 2
+    assert "rates is no folder, so no run can be kept there; give another --out." in capsys.readouterr().err
+    assert Path("rates.toml").read_text() == text
+    assert sorted(path.name for path in place.iterdir()) == ["rates", "rates.toml"]
+
+
 @pytest.mark.usefixtures("warm_runs")
 def test_a_date_among_the_settings_stops_no_other_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "sweep.toml"

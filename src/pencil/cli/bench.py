@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from pencil.cli.failure import guarded
+from pencil.errors import PencilError
 
 
 @guarded
@@ -53,6 +54,8 @@ def bench(
 
     if record is not None:
         # A place that cannot be written to is known before anything is measured.
+        if record.is_dir():
+            raise PencilError(f"{record} is a folder; give --record the name of a file.")
         record.parent.mkdir(parents=True, exist_ok=True)
     where = choose_device(device)
     on_gpu = where.type == "cuda"

@@ -48,7 +48,14 @@ def predict(
     for note in predictions.notes:
         one_line(note)
     if predictions.accuracy is not None:
-        typer.echo(f"accuracy on the labels at hand: {predictions.accuracy:.2f}%", err=True)
+        typer.echo(f"accuracy on the labels at hand: {predictions.accuracy:.2f}%{_but(predictions)}", err=True)
+
+
+def _but(predictions: "Predictions") -> str:
+    """Say how many labels the accuracy leaves out, since the run has no such class."""
+    labelled = [name for name in predictions.given_names if name]
+    strays = len(labelled) - int((predictions.given >= 0).sum())
+    return f", but for {strays:,} of {len(labelled):,} that are no class of the run" if strays else ""
 
 
 def _rows(predictions: "Predictions") -> dict[str, list[Any]]:

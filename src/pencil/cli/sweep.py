@@ -27,11 +27,12 @@ def sweep(
     """
     from pencil.run.queue import run_jobs
     from pencil.sweep import read_sweep, rows
-    from pencil.sweep.refuse import refuse_edited, refuse_hopeless
+    from pencil.sweep.refuse import refuse_edited, refuse_hopeless, refuse_overwriting
 
     jobs = read_sweep(file, out)
     refuse_hopeless(jobs)
     refuse_edited(jobs)
+    refuse_overwriting(jobs)
     outcomes = run_jobs(jobs, parallel=parallel, tell=lambda line: typer.echo(line, err=True))
     found = rows(outcomes)
     typer.echo(json.dumps(found, indent=2) if as_json else _table(found))

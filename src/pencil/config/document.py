@@ -123,7 +123,15 @@ def _convert(hint: Any, value: Any, where: str) -> Any:
 
 
 def _scalar(hint: Any, value: Any, where: str) -> Any:
-    allowed = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
+    if hint is Any:
+        return value
+    if typing.get_origin(hint) is typing.Literal:
+        if value in typing.get_args(hint):
+            return value
+        raise PencilError(f'{where} cannot be "{value}".{did_you_mean(str(value), map(str, typing.get_args(hint)))}')
+    kinds = typing.get_args(hint) if typing.get_origin(hint) in (types.UnionType, typing.Union) else (hint,)
+    # Of what a list holds the list itself says nothing.
+    allowed = tuple(typing.get_origin(kind) or kind for kind in kinds)
     if float in allowed and type(value) is int:
         try:
             return float(value)

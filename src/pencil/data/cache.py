@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pencil.data.arrays import SMALL_SIDE
-from pencil.data.images import decode, image_size
+from pencil.data.images import DEEP, decode, image_size
 from pencil.errors import TOO_LARGE, PencilError
 
 _FORMAT = "pencil images 1"
@@ -65,18 +65,19 @@ class MappedInputs:
 
 
 def decoded_file(
-    files: Sequence[Path], names: Sequence[str], side: int, cache_dir: Path, key: str = ""
+    files: Sequence[Path], names: Sequence[str], side: int, cache_dir: Path, key: str = "", bits: int = DEEP
 ) -> tuple[Path, tuple[int, int, int]]:
     """Return an .npy file of the decoded images, [n, H, W, 3], and the shape of one; made where it is not there.
 
     With side 0 images keep their size where all have the same and it is small.
     """
-    path = cache_dir / "images" / f"{key or _key(files, names, side)}.npy"
+    how = "" if bits == DEEP else f"-{bits}"
+    path = cache_dir / "images" / f"{key or _key(files, names, side)}{how}.npy"
     shape = _stored_shape(path, len(files))
     if shape is None:
         size = (side, side) if side else _common_size(files)
         _log.info("decoding %d images to %d × %d pixels into %s", len(files), *size, path)
-        _write(files, size, path)
+        _write(files, size, bits, path)
         shape = (*size, 3)
     return path, shape
 
@@ -143,7 +144,7 @@ def _fitting(side: float) -> int:
     return min(int(side) // 8 * 8, _PHOTOGRAPH_SIDE)
 
 
-def _write(files: Sequence[Path], size: tuple[int, int], path: Path) -> None:
+def _write(files: Sequence[Path], size: tuple[int, int], bits: int, path: Path) -> None:
     """Decode every file into a temporary .npy that takes its name only when it is complete and on disk."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -158,7 +159,7 @@ def _write(files: Sequence[Path], size: tuple[int, int], path: Path) -> None:
     except OSError as error:
         raise PencilError(f"{path.parent} cannot be written ({error}); set PENCIL_CACHE to another folder.") from error
     try:
-        _decode_all(files, size, Path(temporary))
+        _decode_all(files, size, bits, Path(temporary))
         os.replace(temporary, path)
     except OSError as error:
         why = TOO_LARGE if error.errno == errno.EFBIG else f"{error}; set PENCIL_CACHE to another disk"
@@ -167,14 +168,14 @@ def _write(files: Sequence[Path], size: tuple[int, int], path: Path) -> None:
         Path(temporary).unlink(missing_ok=True)
 
 
-def _decode_all(files: Sequence[Path], size: tuple[int, int], target: Path) -> None:
+def _decode_all(files: Sequence[Path], size: tuple[int, int], bits: int, target: Path) -> None:
     shape = (len(files), *size, 3)
     images = np.lib.format.open_memmap(target, mode="w+", dtype=np.uint8, shape=shape)
     _reserve(target)
     with ThreadPoolExecutor(_threads()) as pool:
         for start in range(0, len(files), _BLOCK):
             block = files[start : start + _BLOCK]
-            store = partial(_decode_into, images, size)
+            store = partial(_decode_into, images, size, bits)
             # Each thread writes its own row, so no decoded image waits in memory; errors come in order.
             for _ in pool.map(store, range(start, start + len(block)), block):
                 pass
@@ -190,8 +191,8 @@ def _reserve(target: Path) -> None:
             os.posix_fallocate(file.fileno(), 0, target.stat().st_size)
 
 
-def _decode_into(images: NDArray[np.uint8], size: tuple[int, int], row: int, file: Path) -> None:
-    images[row] = decode(file, size)
+def _decode_into(images: NDArray[np.uint8], size: tuple[int, int], bits: int, row: int, file: Path) -> None:
+    images[row] = decode(file, size, bits)
 
 
 def _threads() -> int:

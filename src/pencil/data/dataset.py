@@ -159,6 +159,8 @@ class DataFacts(TypedDict, total=False):
     """A line on what was there and is not used."""
     missing: str
     """A line on numbers that are not there."""
+    dark: str
+    """A line on images that use few of the bits that they have."""
     blurred: str
     """A line on digits that rows of 32 bits would lose, so that nothing is trained on them."""
     by_place: bool

@@ -35,8 +35,13 @@ class Part(NamedTuple):
     def column(self, name: str) -> list[Any]:
         """Return a column's values; it must be there."""
         if name not in self.rows.column_names:
-            raise PencilError(f'there is no column "{name}".{did_you_mean(name, self.rows.column_names)}')
+            raise self.lacks(name)
         return list(self.rows[name][:])
+
+    def lacks(self, name: str) -> PencilError:
+        """Return the error that a column is not there."""
+        where = f"the split {self.name} has" if self.name else "there is"
+        return PencilError(f'{where} no column "{name}".{did_you_mean(name, self.rows.column_names)}')
 
     def ids(self, column: str) -> NDArray[np.str_]:
         """Name the rows by a column, else by their place: "17", or "train/17" where there are splits."""
@@ -188,8 +193,7 @@ def _joined(parts: Mapping[str, Part], columns: list[str]) -> Any:
     for part in parts.values():
         for column in columns:
             if column not in part.rows.column_names:
-                where = f"the split {part.name} has" if part.name else "there is"
-                raise PencilError(f'{where} no column "{column}".{did_you_mean(column, part.rows.column_names)}')
+                raise part.lacks(column)
     try:
         return concatenate_datasets([part.rows.select_columns(columns) for part in parts.values()])
     except ValueError as error:

@@ -13,6 +13,8 @@ from pencil.data.arrays import as_pixels
 from pencil.errors import PencilError
 
 LONGEST_SIDE = 12_000
+DEEP = 16
+"""Bits of a grey pixel in files that have more than eight."""
 FORMATS = ("BMP", "GIF", "JPEG", "JPEG2000", "PNG", "PPM", "TIFF", "WEBP")
 """Those that are read; Pillow knows others that start other programs (EPS) or have seen few hostile files."""
 _SUFFIXES = {"BMP": ".bmp", "GIF": ".gif", "JPEG": ".jpg", "JPEG2000": ".jp2", "MPO": ".jpg", "PNG": ".png"}
@@ -47,18 +49,32 @@ def image_suffix(path: Path) -> str:
         return _SUFFIXES.get(image.format or "", "")
 
 
+def is_image_name(name: str) -> bool:
+    """Say whether a text ends as names of image files do."""
+    return Path(name).suffix.lower() in _known_suffixes()
+
+
 @cache
 def _known_suffixes() -> frozenset[str]:
     return frozenset(suffix for suffix, name in Image.registered_extensions().items() if name in FORMATS)
 
 
-def decode(path: Path, size: tuple[int, int]) -> NDArray[np.uint8]:
-    """Return a file's image as uint8 [H, W, 3], upright, resized where it has another size."""
+def is_deep(path: Path) -> bool:
+    """Say whether a file has grey pixels of more than eight bits."""
+    with _open(path) as image:
+        return image.mode[0] == "I"
+
+
+def decode(path: Path, size: tuple[int, int], bits: int = DEEP) -> NDArray[np.uint8]:
+    """Return a file's image as uint8 [H, W, 3], upright, resized where it has another size.
+
+    Of sixteen bits of a grey pixel it may use only the lower `bits`.
+    """
     try:
         with _open(path) as image:
             # A JPEG can be decoded at a fraction of its size; twice the wanted side keeps the resize sharp.
             image.draft("RGB", (2 * size[1], 2 * size[0]))
-            picture = _to_rgb(image, path)
+            picture = _to_rgb(image, path, bits)
             # Asked only now: Pillow turns a TIFF itself when it loads it, and then drops the note.
             turn = _TURNS.get(_orientation(image))
         if turn is not None:
@@ -114,10 +130,10 @@ def _orientation(image: Image.Image) -> int:
     return noted if isinstance(noted, int) and 1 <= noted <= 8 else 1
 
 
-def _to_rgb(image: Image.Image, path: Path) -> Image.Image:
+def _to_rgb(image: Image.Image, path: Path, bits: int) -> Image.Image:
     if image.mode[0] in "IF":
         # Plain conversion would clip these to black or white.
-        return Image.fromarray(_eight_bits(image, path)).convert("RGB")
+        return Image.fromarray(_eight_bits(image, path, bits)).convert("RGB")
     if image.has_transparency_data:
         layered = image.convert("RGBA")
         ground = Image.new("RGBA", layered.size, (255, 255, 255, 255))
@@ -125,15 +141,20 @@ def _to_rgb(image: Image.Image, path: Path) -> Image.Image:
     return image.convert("RGB")
 
 
-def _eight_bits(image: Image.Image, path: Path) -> NDArray[np.uint8]:
-    """Return numbers of more bits as pixels: the upper eight bits of sixteen, others by the rule of arrays."""
+def _eight_bits(image: Image.Image, path: Path, bits: int) -> NDArray[np.uint8]:
+    """Return numbers of more bits as pixels: the upper eight bits of those used, others by the rule of arrays."""
     values = np.asarray(image)
     lowest, highest = float(values.min()), float(values.max())
     # Only a TIFF has 32 bits a pixel, and its numbers may be those of 8, of 16 or any others.
     whole = image.mode != "F"
     sixteen = whole and (image.mode != "I" or image.format != "TIFF")
-    if sixteen or (whole and lowest >= 0 and 255 < highest <= 65535):
-        return (values.clip(0, 65535) >> 8).astype(np.uint8)
+    if sixteen or (whole and lowest >= 0 and (highest > 255 or bits < DEEP) and highest <= 65535):
+        if bits < DEEP and highest >= 2**bits:
+            raise PencilError(
+                f"{path} has values up to {highest:g}, more than {bits} bits hold; set data.options.bits to"
+                f" {int(highest).bit_length()} or more."
+            )
+        return (values.clip(0, 65535) >> bits - 8).astype(np.uint8)
     if not (lowest >= 0 and highest <= 255):
         raise PencilError(
             f"{path} has values from {lowest:g} to {highest:g}; save it with values from 0 to 255 or from 0 to 1."

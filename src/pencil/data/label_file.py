@@ -8,7 +8,8 @@
                          column `key` (else `label`)
 
 Texts are class names; numbers are the classes of that name where all classes are numbers, else they count them from 0;
-nothing or −1 means "no label", unless a class is called so.
+nothing or −1 means "no label", unless a class is called so. Columns of a run's own tables that count classes (`final`,
+say) have their names beside them (`final_name`), which are read.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ from pencil.data.dataset import Examples
 from pencil.data.numpy_files import names_in, read_npy, read_npz
 from pencil.errors import PencilError, did_you_mean
 
+_COUNTED = ("given", "corrected", "final")
+"""Columns of a run's tables that count its classes, whatever these are called."""
 _SUFFIXES = (".npz", ".npy", ".pt", ".pth", ".txt", ".csv", ".parquet")
 
 
@@ -90,6 +93,12 @@ def _choose(key: str, known: list[str]) -> str:
     return key
 
 
+def _column(key: str, header: list[str]) -> str:
+    """Return the column of labels; of a run's own that count classes, the one that names them."""
+    name = _choose(key, [name for name in header if name != "id"])
+    return f"{name}_name" if name in _COUNTED and f"{name}_name" in header else name
+
+
 def _read_torch(path: Path, key: str) -> Any:
     import torch
 
@@ -109,7 +118,7 @@ def _read_parquet(path: Path, key: str, wanted: NDArray[np.str_]) -> tuple[Any, 
     from pencil.data import tables
 
     table = tables.read_table(path)
-    name = _choose(key, [name for name in table.column_names if name != "id"])
+    name = _column(key, table.column_names)
     values = tables.column(table, name).to_pylist()
     if "id" in table.column_names:
         return values, tables.texts(table, "id")
@@ -132,7 +141,7 @@ def _read_lines(path: Path, key: str, wanted: NDArray[np.str_]) -> tuple[Any, li
     header = rows[0]
     # A first line that lacks the name asked for must not pass for an example: another column would be read.
     if key or "label" in header or (header[0] == "id" and len(header) > 1) or len(header) > 2:
-        column = header.index(_choose(key, [name for name in header if name != "id"]))
+        column = header.index(_column(key, header))
         named = header.index("id") if "id" in header else 1 - column if len(header) == 2 else None
         rows = rows[1:]
     else:

@@ -84,8 +84,13 @@ def original_files(settings: DataSettings) -> Mapping[str, Path] | None:
 
 
 def source_kind(settings: DataSettings) -> str:
-    """Return the name of the source that reads these settings."""
-    return _resolve(settings)[0]
+    """Return the name of the source that reads these settings; of a file that is gone, by what it was called."""
+    try:
+        return _resolve(settings)[0]
+    except NoSuchSource:
+        if gone := _BY_SUFFIX.get(Path(settings.source).suffix.lower()):
+            return gone
+        raise
 
 
 def _names() -> list[str]:

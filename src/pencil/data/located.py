@@ -66,11 +66,16 @@ def relocated(own: DataSettings, source: str, root: str) -> DataSettings:
         return replace(own, source=source, root=root or own.root)
     if not root:
         return own
-    if _is_named(own.source) or Path(own.source).exists():
+    if _is_named(own.source):
         return replace(own, root=root)
-    # A folder or file that has moved: either its new place, or the folder it lies in now.
-    inside = Path(root) / Path(own.source).name
-    return replace(own, source=str(inside if inside.exists() else root))
+    library = HUGGING_FACE if own.source.startswith(HUGGING_FACE) else ""
+    before = Path(own.source.removeprefix(library))
+    inside = Path(root) / before.name
+    if not inside.exists() and before.is_file() and Path(root).is_dir():
+        # A table that is where it was, while the images it names are elsewhere.
+        return replace(own, root=root)
+    # A folder or file that has moved, or a copy: either its new place, or the folder it lies in now.
+    return replace(own, source=f"{library}{inside if inside.exists() else root}")
 
 
 def _is_named(source: str) -> bool:

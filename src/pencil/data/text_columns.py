@@ -1,6 +1,6 @@
 """Columns that a network learns nothing from: numbers of which some cells are none, names of rows, empty ones.
 
-A data frame's own numbers of its rows are none of its data either.
+Numbers of the rows, a data frame's own or others, are none of the data either.
 """
 
 from __future__ import annotations
@@ -27,6 +27,12 @@ _NAMELESS = re.compile(r"Unnamed: [0-9]+(\.[0-9]+)*")
 """What pandas calls columns without a name when it reads CSV: often an index that was once written."""
 
 
+_NUMBERS_OF_ROWS = ("id", "idx", "index")
+"""What columns are called that number the rows: in sorted data such numbers tell the class."""
+_MOST_SETS = 3
+"""Training, held-out and test rows, each numbered anew."""
+
+
 def learnable(table: Any, names: Sequence[str], where: object, *, chosen: bool) -> tuple[list[str], str]:
     """Return the columns to learn from and a line on those that are left out, "" for none.
 
@@ -35,13 +41,15 @@ def learnable(table: Any, names: Sequence[str], where: object, *, chosen: bool) 
     _refuse_broken_numbers(table, names, where)
     counted = [] if chosen else [name for name in names if _is_index(table, name)]
     names = [name for name in names if name not in counted]
+    numbered = [] if chosen else [name for name in names if _numbers_rows(table, name)]
+    names = [name for name in names if name not in numbered]
     empty = [] if chosen else [name for name in names if _is_empty(column(table, name))]
     names_of_rows = [] if chosen else that_name_rows(table, names)
     dropped = {*empty, *names_of_rows}
     kept = [name for name in names if name not in dropped]
     if not kept:
         raise _nothing_to_learn(names_of_rows, empty, where)
-    return kept, _left_out(names_of_rows, empty, counted)
+    return kept, _left_out(names_of_rows, empty, counted, numbered)
 
 
 def _nothing_to_learn(names_of_rows: Sequence[str], empty: Sequence[str], where: object) -> PencilError:
@@ -102,12 +110,17 @@ def _names_rows(values: Any) -> bool:
     return len(counts) > _FEW and 2 * pc.equal(counts, 1).true_count > len(values)
 
 
-def _left_out(names_of_rows: Sequence[str], empty: Sequence[str], counted: Sequence[str]) -> str:
+def _left_out(
+    names_of_rows: Sequence[str], empty: Sequence[str], counted: Sequence[str], numbered: Sequence[str]
+) -> str:
     """Say which columns are left out of the features, and why."""
     told = []
     if counted:
         verb = "is" if len(counted) == 1 else "are"
         told.append(f"{_listed(counted)} {verb} the index of a data frame and {verb} left out")
+    if numbered:
+        verbs = ("numbers", "is") if len(numbered) == 1 else ("number", "are")
+        told.append(f"{_listed(numbered)} {verbs[0]} the rows and {verbs[1]} left out")
     if empty:
         one = len(empty) == 1
         told.append(f"{_listed(empty)} {'is empty and is' if one else 'are empty and are'} left out")
@@ -128,10 +141,18 @@ def _listed(names: Sequence[str]) -> str:
 
 def _is_index(table: Any, name: str) -> bool:
     """Say whether a column is what a data frame numbered its rows by."""
-    if not _NAMELESS.fullmatch(name):
-        return bool(_INDEX.fullmatch(name))
-    values = column(table, name)
-    return pa.types.is_integer(values.type) and not values.null_count and len(pc.unique(values)) == len(values)
+    return bool(_INDEX.fullmatch(name)) or (bool(_NAMELESS.fullmatch(name)) and _counts_rows(column(table, name), 1))
+
+
+def _numbers_rows(table: Any, name: str) -> bool:
+    return name.strip().lower() in _NUMBERS_OF_ROWS and _counts_rows(column(table, name), _MOST_SETS)
+
+
+def _counts_rows(values: Any, most: int) -> bool:
+    """Say whether a column holds whole numbers, none of them more often than that."""
+    if not pa.types.is_integer(values.type) or values.null_count:
+        return False
+    return bool(pc.max(pc.value_counts(values).field("counts")).as_py() <= most)
 
 
 def _is_empty(values: Any) -> bool:

@@ -269,7 +269,7 @@ class Engine:
             inputs = self.feed, self.prepare, self.precision
             return Step(self.state, phase, *inputs, processes=self.processes, wrap=wrap, low=low)
 
-        self.steppers.take(phase.name, size, make, listener.note)
+        self.steppers.take(phase, size, make, listener.note)
 
     def _measure(self, phase: Phase, phase_epoch: int) -> EpochRecord:
         record = {"epoch": self.epoch, "phase": phase.name, "phase_epoch": phase_epoch, **measured(self.state)}

@@ -13,6 +13,7 @@ from pencil.engine.step import Step, TooLarge, Wrap
 from pencil.errors import PencilError
 from pencil.kernels import introduce_operators
 from pencil.runtime import Precision
+from pencil.types import Phase
 
 
 class MakeStep(Protocol):
@@ -28,10 +29,10 @@ class Steppers:
         self.state, self.full_size, self.precision, self.captured = state, full_size, precision, captured
         self.low: LowWeights | None = None
         self.lowers = True
-        self.phase = ""
+        self.phase: Phase | None = None
         self.made: dict[int, Callable[[], None]] = {}
 
-    def take(self, phase: str, size: int, make: MakeStep, note: Callable[[str], None]) -> None:
+    def take(self, phase: Phase, size: int, make: MakeStep, note: Callable[[str], None]) -> None:
         """Take one step; where the memory does not hold it, again in smaller parts, from here to the end."""
         while True:
             try:
@@ -41,9 +42,9 @@ class Steppers:
                 pass
             self._shrink(size, note)
 
-    def get(self, phase: str, size: int, make: MakeStep, note: Callable[[str], None]) -> Callable[[], None]:
+    def get(self, phase: Phase, size: int, make: MakeStep, note: Callable[[str], None]) -> Callable[[], None]:
         """Return the step, made on first use."""
-        if phase != self.phase:
+        if phase is not self.phase:
             self.phase, self.made = phase, {}
         if size not in self.made:
             self.made[size] = self._make(size, make, note)
@@ -91,7 +92,8 @@ class Steppers:
                 raise
             except Exception as error:
                 self.state.optimizer.zero_grad(set_to_none=True)
-                what = f"the step of phase {self.phase} cannot be captured"
+                assert self.phase is not None
+                what = f"the step of phase {self.phase.name} cannot be captured"
                 if low is not None:
                     # A network may do with its weights what cannot be done in 16 bits.
                     self.lowers, self.low = False, None

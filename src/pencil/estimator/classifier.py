@@ -20,6 +20,17 @@ from pencil.data.tensors import plain
 from pencil.estimator.errors import InvalidInput, value_errors
 from pencil.estimator.inputs import Scale, readable
 from pencil.estimator.training import probabilities, train
+from pencil.run.refuse import refuse_no_group
+
+PARAMETERS = {
+    "method": "method",
+    "recipe": "recipe",
+    "backbone": "backbone",
+    "seed": "random_state",
+    "hardware.device": "device",
+    "hardware.precision": "precision",
+}
+"""Settings that a classifier has parameters for."""
 
 
 class PencilClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -90,12 +101,13 @@ class PencilClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         encoder = LabelEncoder().fit(given)
         if len(encoder.classes_) < 2:
             raise InvalidInput(f"y has only 1 class ({encoder.classes_[0]}); training needs at least two.")
-        self.classes_ = encoder.classes_
-        self._shape, self._scale = x.shape[1:], None if x.ndim == 2 or self.raw else Scale.of(x)
+        scale = None if x.ndim == 2 or self.raw else Scale.of(x)
         with value_errors():
-            names = [str(name) for name in self.classes_]
-            dataset = from_arrays(self._inputs(x), encoder.transform(given), class_names=names, raw=self.raw)
-            learned = train(dataset, self._asked(), self.epochs, self.verbose)
+            names = [str(name) for name in encoder.classes_]
+            dataset = from_arrays(self._inputs(x, scale), encoder.transform(given), class_names=names, raw=self.raw)
+            learned = train(dataset, self._asked(scale), self.epochs, self.verbose)
+        # All at the end: where a later fit fails, what was learned before still goes together.
+        self.classes_, self._shape, self._scale = encoder.classes_, x.shape[1:], scale
         self.model_, self._preparation = learned.model, learned.preparation
         self.label_distributions_, self.label_quality_ = learned.distributions, learned.quality
         self.pred_probs_ = learned.pred_probs
@@ -112,11 +124,11 @@ class PencilClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"X has examples of shape {x.shape[1:]}, but the classifier was fitted on {self._shape}."
             )
         with value_errors():
-            inputs = self._inputs(x)
+            inputs = self._inputs(x, self._scale)
             if self.raw and (inputs.dtype.kind == "i") != self._preparation.whole:
                 kinds = ("whole numbers", "floats") if inputs.dtype.kind == "i" else ("floats", "whole numbers")
                 raise InvalidInput(f"X holds {kinds[0]}, but the classifier was fitted on {kinds[1]}; give the same.")
-            return probabilities(self.model_, self._preparation, inputs, self._device())
+            return probabilities(self.model_, self._preparation, inputs, self._device(self._scale))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the most probable class of each example."""
@@ -124,27 +136,26 @@ class PencilClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         classes: NDArray[Any] = self.classes_[np.argmax(shares, axis=1)]
         return classes
 
-    def _inputs(self, x: NDArray[Any]) -> NDArray[Any]:
-        return as_tensors(x) if self.raw else readable(x, self._scale)
+    def _inputs(self, x: NDArray[Any], scale: Scale | None) -> NDArray[Any]:
+        return as_tensors(x) if self.raw else readable(x, scale)
 
-    def _asked(self) -> dict[str, Any]:
+    def _asked(self, scale: Scale | None) -> dict[str, Any]:
         """Return the parameters as settings; all examples are trained on unless the user keeps some apart."""
-        if not isinstance(self.settings, Mapping | None):
-            raise InvalidInput(
-                f"settings is {self.settings!r}; give a dict, e.g. {{'optimizer': {{'batch_size': 32}}}}."
-            )
+        refuse_no_group(self.settings)
+        for name in _named_by_parameters(self.settings or {}):
+            raise InvalidInput(f"settings has {name}, which is the parameter {PARAMETERS[name]}; give it there.")
         own = {
             "method": self.method,
             "recipe": self.recipe,
             "backbone": self.backbone,
             "seed": self._seed(),
-            "hardware": {"device": self._device(), "precision": self.precision},
+            "hardware": {"device": self._device(scale), "precision": self.precision},
         }
         return dict(merge({"data": {"held_out": 0.0}}, self.settings or {}, own))
 
-    def _device(self) -> str:
+    def _device(self, scale: Scale | None) -> str:
         # A step on rows is too small to be worth a GPU; who has wide rows and many of them can ask for one.
-        rows = self._scale is None and not self.raw
+        rows = scale is None and not self.raw
         return "cpu" if self.device == "auto" and rows else self.device
 
     def _seed(self) -> int:
@@ -156,3 +167,10 @@ class PencilClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = True
         return tags
+
+
+def _named_by_parameters(settings: Mapping[str, Any]) -> list[str]:
+    """Return the settings that there are parameters for: what they say would count, and the settings for nothing."""
+    hardware = settings.get("hardware")
+    names = [*settings, *(f"hardware.{name}" for name in (hardware if isinstance(hardware, Mapping) else ()))]
+    return [name for name in names if name in PARAMETERS]

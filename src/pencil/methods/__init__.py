@@ -1,6 +1,8 @@
 """Training methods, one file each; the file's name is the method's name."""
 
+import inspect
 from collections.abc import Mapping
+from dataclasses import is_dataclass
 from typing import Any
 
 from pencil import plugins
@@ -18,8 +20,25 @@ def kind(name: str) -> type[Method]:
 
 
 def create(name: str, options: Mapping[str, Any], num_classes: int) -> Method:
-    """Make a method with its options."""
-    return kind(name)(options, num_classes)
+    """Make a method with its options; a user's own may have left out what all methods begin with."""
+    found = kind(name)
+    if not is_dataclass(found.Options):
+        raise PencilError(
+            f"the Options of {name} are no dataclass; put @dataclass(frozen=True, kw_only=True) above them."
+        )
+    try:
+        inspect.signature(found).bind(options, num_classes)
+    except TypeError as error:
+        raise PencilError(
+            f"{name} cannot be made of (options, num_classes): {error}; let its __init__ take both and hand them on to"
+            " super().__init__."
+        ) from error
+    method = found(options, num_classes)
+    if not {"_parameters", "options", "num_classes"} <= vars(method).keys():
+        raise PencilError(
+            f"the __init__ of {name} leaves something out; let it call super().__init__(options, num_classes)."
+        )
+    return method
 
 
 __all__ = ["Known", "Method", "NoOptions", "TrainedOnce", "TrainingView", "create", "kind"]

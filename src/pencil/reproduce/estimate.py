@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from pencil.errors import PencilError
+from pencil.reproduce.lengths import STEP_STAYS, keeps_step
 from pencil.reproduce.page import Grid, Part, markdown
 from pencil.reproduce.speed import rates_at_once
 from pencil.reproduce.trial import Trial
@@ -69,6 +70,8 @@ def describe(trials: Sequence[Trial], waiting: Sequence[Trial], reference: Path,
     parts.append(
         f"{len(waiting)} of {len(trials)} trials to run, {sum(trial.epochs for trial in waiting)} epochs in all."
     )
+    if any(keeps_step(trial.shorter.get("options", {})) for trial in trials):
+        parts.append(STEP_STAYS)
     for backbone, benchmark in benchmarks.items():
         its_own = [trial for trial in waiting if _backbone(trial) == backbone]
         parts.append(_time(its_own, benchmark, parallel) if benchmark else _no_time(reference, backbone))

@@ -4,13 +4,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from pencil.errors import PencilError
-from pencil.run.lengths import other_lengths
+
+STEP = "label_lr"
+STEP_STAYS = "λ stays the same whatever the length: in a shorter phase labels move less far, and may all stay as given."
 
 
-def stretched(recipe: Mapping[str, Any], schedules: Mapping[str, tuple[str, ...]], epochs: int) -> dict[str, Any]:
-    """Return phases of `epochs` in all; `schedules` names the options that stretch with each phase."""
-    before = {name: int(phase["epochs"]) for name, phase in recipe["phases"].items()}
-    return other_lengths(recipe, {}, share_out(before, epochs), schedules)
+def keeps_step(options: Mapping[str, Any]) -> bool:
+    """Say whether labels move by a λ that is meant for another length, as in the paper's recipes."""
+    return STEP in options
 
 
 def share_out(lengths: Mapping[str, int], total: int) -> dict[str, int]:

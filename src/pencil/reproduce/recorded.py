@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -10,13 +11,16 @@ from pencil.config import Settings, from_document, merge, override, to_document
 from pencil.errors import PencilError
 from pencil.reproduce.own_rows import digests_of
 from pencil.reproduce.record import Record, command, flat, holds, portable
-from pencil.reproduce.trial import Trial
+from pencil.reproduce.study import SYSTEMS, Study
+from pencil.reproduce.trial import Trial, Wanted, plan_trials
 from pencil.results.documents import read_object
 from pencil.run.plan import differing, one_spelling
 from pencil.run.sittings import changed, own_code
 
 LENGTH = re.compile(r"phases\.\w+\.epochs")
 """What --epochs sets."""
+EPOCHS = "epochs"
+"""What all lengths of phases are called together."""
 WEIGHTS = "backbone_options.weights"
 """Where published weights lie need not be said to find a record."""
 
@@ -44,6 +48,21 @@ def is_recorded(trial: Trial, reference: Path) -> bool:
     return True
 
 
+def other_than_planned(study: Study, records: Sequence[Record]) -> list[str]:
+    """Return the settings in which records differ from the study's own trials, as far as they tell them."""
+    known = {*SYSTEMS, *(system.name for system in study.systems)}
+    telling = [record for record in records if "asked" in record and record["dataset"] == study.dataset]
+    systems = sorted({str(record["system"]) for record in telling} & known)
+    planned = plan_trials(study, systems=systems, trials=1, wanted=Wanted()) if systems else []
+    trials = {(trial.system.name, trial.cell.name): trial for trial in planned}
+    found: set[str] = set()
+    for record in telling:
+        if trial := trials.get((record["system"], record["cell"])):
+            found.update(_other_settings(trial, record))
+    # With a phase's length its schedule changes too.
+    return sorted(name for name in found - {"seed"} if EPOCHS not in found or not name.startswith("phases."))
+
+
 def _other_settings(trial: Trial, record: Record) -> list[str]:
     """Compare all that was asked for then and now, each laid over the recipe."""
     now = portable(trial.document)
@@ -54,7 +73,7 @@ def _other_settings(trial: Trial, record: Record) -> list[str]:
     found = {*differing(before, to_document(after)), *differing(after, to_document(before))}
     if "weights" not in now.get("backbone_options", {}):
         found.discard(WEIGHTS)
-    return sorted({"epochs" if LENGTH.fullmatch(name) else name for name in found})
+    return sorted({EPOCHS if LENGTH.fullmatch(name) else name for name in found})
 
 
 def _complete(trial: Trial, document: dict[str, Any]) -> Settings:

@@ -5,9 +5,11 @@ import io
 from collections.abc import Sequence
 
 from pencil.reproduce.compare import Entry, Line, compare
+from pencil.reproduce.lengths import STEP_STAYS, keeps_step
 from pencil.reproduce.page import Grid, Heading, Part
 from pencil.reproduce.paper import MEASURES
 from pencil.reproduce.record import Record
+from pencil.reproduce.recorded import EPOCHS, other_than_planned
 from pencil.reproduce.study import SCHEDULES, SPLIT, Study
 
 MISSING, NONE = "missing", "–"
@@ -20,7 +22,7 @@ CSV_HEADS = (
 def comparison(study: Study, records: Sequence[Record], *, dataset: str = "") -> list[Part]:
     """Return a study's table with what must be known to read it."""
     lines = compare(study, records)
-    return [*_notes(study, lines, dataset), _grid(study, lines)]
+    return [*_notes(study, lines, dataset), *_otherwise(study, records), _grid(study, lines)]
 
 
 def other_dataset(study: Study, records: Sequence[Record]) -> str:
@@ -48,6 +50,16 @@ def _notes(study: Study, lines: Sequence[Line], dataset: str) -> list[Part]:
     if any(line.starred for line in lines):
         notes.append("* uses information that PENCIL does not (the true noise, clean labels or class shares).")
     return notes
+
+
+def _otherwise(study: Study, records: Sequence[Record]) -> list[Part]:
+    """Say which settings of ours are not those of the table."""
+    other = other_than_planned(study, records)
+    if not other:
+        return []
+    said = f"Not all of ours are this table's experiment: they were run with other settings ({', '.join(other)})."
+    stays = EPOCHS in other and any(keeps_step(record.get("asked", {}).get("options", {})) for record in records)
+    return [f"{said} {STEP_STAYS}" if stays else said]
 
 
 def _quoted(lines: Sequence[Line]) -> list[Part]:

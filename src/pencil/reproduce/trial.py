@@ -9,8 +9,9 @@ from typing import Any
 from pencil import methods, recipes
 from pencil.config import Settings, from_document, merge
 from pencil.errors import PencilError, did_you_mean
-from pencil.reproduce.lengths import stretched
+from pencil.reproduce.lengths import share_out
 from pencil.reproduce.study import FACTS, SYSTEMS, Cell, Study, System
+from pencil.run.lengths import asked_lengths, other_lengths
 from pencil.run.plan import one_spelling
 from pencil.run.queue import Job
 
@@ -176,17 +177,21 @@ def _system(name: str, study: Study, rows: Mapping[str, str]) -> System:
 def _trial(study: Study, system: System, cell: Cell, seed: int, wanted: Wanted) -> Trial:
     asked = _asked(study, system, cell, seed, wanted)
     kind = methods.kind(system.method)
-    facts = replace(FACTS[asked["data"]["source"]], phase_names=kind.phase_names)
-    kind.check_phases(asked.get("phases", {}))
+    phases = asked.get("phases", {})
+    kind.check_phases(phases)
+    # A recipe may set more by lengths than these, as a step by which labels still flip in a few epochs.
+    facts = replace(FACTS[asked["data"]["source"]], phase_names=kind.phase_names, lengths=asked_lengths(asked))
     recipe = recipes.resolve(asked["recipe"], system.method, facts)
-    whole = merge(recipe, {"phases": asked.get("phases", {})})
+    whole = merge(recipe, {"phases": phases})
     lengths = {name: int(phase["epochs"]) for name, phase in whole["phases"].items()}
     total = wanted.epochs or (min(QUICK_EPOCHS, sum(lengths.values())) if wanted.quick else 0)
     if not total:
         return Trial(study, system, cell, seed, asked, lengths, recipe)
-    shorter = stretched(whole, kind.phase_schedules, total)
-    counts = {name: int(phase["epochs"]) for name, phase in shorter["phases"].items()}
-    rest = {name: value for name, value in asked.items() if name != "phases"}
+    counts = share_out(lengths, total)
+    recipe = recipes.resolve(asked["recipe"], system.method, replace(facts, lengths=counts))
+    shorter = other_lengths(merge(recipe, {"phases": phases}), {}, counts, kind.phase_schedules)
+    rates = {name: {"lr": shorter["phases"][name]["lr"]} for name, phase in phases.items() if "lr" in phase}
+    rest = {name: value for name, value in asked.items() if name != "phases"} | ({"phases": rates} if rates else {})
     return Trial(study, system, cell, seed, rest, counts, recipe, shorter)
 
 

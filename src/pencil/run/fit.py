@@ -30,6 +30,7 @@ from pencil.run.preparation import normalised_as_by
 from pencil.run.refuse import (
     refuse_idle_recipe,
     refuse_missing_data,
+    refuse_no_group,
     refuse_other_data,
     refuse_other_settings,
     refuse_unnamed_code,
@@ -86,6 +87,7 @@ def fit(
     """
     if labels is not None:
         source = (source, labels)
+    refuse_no_group(settings)
     refuse_idle_recipe(settings or {}, named.get("recipe"), "the settings")
     asked = plain_numbers(merge(settings or {}, _named(named), {"data": {"options": {"raw": True}}} if raw else {}))
     epochs = read_epochs(epochs)

@@ -60,6 +60,10 @@ def _saved(parent: Run, asked: Document) -> Document:
     if any(asked.get(key) not in (None, "", saved.get(key)) for key in ("method", "recipe")):
         # Another method or recipe has phases, options and rates of its own.
         saved = {k: v for k, v in saved.items() if k not in ("options", "phases", "optimizer", "teaching", "recipe")}
+    data = saved.get("data", {})
+    if data.get("noise") and asked.get("data", {}).get("noise") in (None, "", data["noise"]):
+        # The same noise means the same wrong labels, also where the run's seed is another.
+        saved = {**saved, "data": {"noise_seed": settings.seed, **data}}
     # The parent's weights replace those that it began with, whose file need not be there any more.
     options = {k: v for k, v in saved.get("backbone_options", {}).items() if k != "weights"}
     return {**saved, "backbone_options": options}

@@ -19,6 +19,7 @@ from pencil import backbones, data, plugins
 from pencil.config import DataSettings, Settings, build_record, from_document, read_toml
 from pencil.data import Dataset, Examples, Preparation
 from pencil.data.augment import Prepare
+from pencil.data.located import from_home
 from pencil.engine import predict
 from pencil.errors import PencilError, did_you_mean
 from pencil.results.arrays import read_arrays
@@ -118,7 +119,7 @@ def predict_run(
             "pencil.data.from_arrays makes one."
         )
     if not isinstance(source, Dataset):
-        wanted = _data_settings(str(source), settings, data_settings or {})
+        wanted = _data_settings(str(source), settings.data, data_settings or {}, folder)
         dataset = _read(wanted, folder, preparation, features)
     examples = _choose(dataset, split)
     beside = dataset.facts.get("left_out") if isinstance(source, (str, Path)) else None
@@ -165,19 +166,23 @@ def _kind(preparation: Preparation) -> str:
     return f"{preparation.kind} of whole numbers" if preparation.whole else preparation.kind
 
 
-def _data_settings(source: str, settings: Settings, asked: Mapping[str, Any]) -> DataSettings:
+def _data_settings(source: str, own: DataSettings, asked: Mapping[str, Any], folder: RunFolder) -> DataSettings:
     """Read other data as the run's own was read, where it is of the same kind; what is asked for comes first."""
     for name in OF_TRAINING:
         if name in asked:
             raise PencilError(f"data.{name} is for training, here the data is taken as it is; leave it out.")
-    own = settings.data
     wanted: DataSettings = build_record(DataSettings, {"source": source, **asked}, "data.")
     if source == own.source:
         return replace(wanted, root=wanted.root or own.root, options={**own.options, **wanted.options})
+    kind, names = data.source_kind(wanted), set[str]()
     with suppress(PencilError):  # The run's own data need not be there any more.
-        if data.source_kind(wanted) == data.source_kind(own):
-            return replace(wanted, options={**own.options, **wanted.options})
-    return wanted
+        if kind == data.source_kind(from_home(own, folder.homes())):
+            # What the network sees of an image is the run's to say, which these may be too small for until scaled.
+            names = set(own.options) - {"crop"}
+    if kind in OF_FILES:
+        names |= {"size", "bits"}
+    kept = {name: value for name, value in own.options.items() if name in names}
+    return replace(wanted, options={**kept, **wanted.options})
 
 
 def _features(folder: RunFolder) -> tuple[str, ...]:

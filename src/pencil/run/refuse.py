@@ -17,6 +17,12 @@ OF_A_RECIPE = ("optimizer", "teaching", "phases", "options")
 """What recipes set."""
 
 
+def refuse_no_group(settings: object) -> None:
+    """Settings that are given in Python are a nested dictionary; a file of them must be read first."""
+    if not isinstance(settings, Mapping | None):
+        raise PencilError(f"settings is {settings!r}; give a dict, e.g. {{'optimizer': {{'batch_size': 32}}}}.")
+
+
 def refuse_idle_recipe(settings: Document, recipe: str | None, where: str) -> None:
     """Settings of a whole run have in them what its recipe set: another one's name would only be written beside it."""
     before = settings.get("recipe")

@@ -66,6 +66,8 @@ class Start:
             for numbers in (self.locked.keys(), self.locked.values())
         )
         state.table.lock(index_L, class_L, scale=self.scale)
+        if state.guard:
+            state.guard.take(state.learning())
 
     def hand_on(self, folder: RunFolder) -> None:
         """Give the new run people's decisions, so that they stand there too, and in the runs that start from it."""

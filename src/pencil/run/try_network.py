@@ -1,5 +1,7 @@
 """Tries a network that need not fit the examples before a run begins: what does not fails here, in one line."""
 
+from collections.abc import Mapping
+
 import numpy as np
 import torch
 from torch import Tensor, nn
@@ -24,10 +26,15 @@ def try_network(plan: Plan, machine: Machine) -> None:
     network, name = plan.new_network(), plan.settings.backbone
     if is_users_own(name) or plan.dataset.preparation.kind == "tensors":
         _check_parameters(network, name)
+        _check_redrawn(plan, network, name)
         inputs = _inputs(plan, machine)
         network = on_machine(network, machine)
         told, classes = TOLD[plan.dataset.preparation.kind], plan.dataset.num_classes
-        _check_gradients(network, _outputs(network.train(), inputs, machine, name, told, classes), name)
+        places, unkept = _places(network), {key: value.clone() for key, value in _unkept(network).items()}
+        outputs = _outputs(network.train(), inputs, machine, name, told, classes)
+        _check_places(network, places, name)
+        _check_unkept(network, unkept, name)
+        _check_gradients(network, outputs, name)
         with torch.no_grad():
             _outputs(network.eval(), inputs, machine, name, told, classes)
     if single := _single(plan, machine):
@@ -68,10 +75,61 @@ def _check_parameters(network: nn.Module, name: str) -> None:
             raise PencilError(
                 f"the state of the network {name} has a {type(value).__name__}, {key}; keep tensors alone."
             )
+    for key, tensor in (*network.named_parameters(), *network.named_buffers()):
+        if tensor.layout != torch.strided:
+            raise PencilError(f"the tensor {key} of the network {name} is sparse; keep it dense (to_dense).")
     if any(parameter.is_complex() for parameter in network.parameters()):
         raise PencilError(f"the network {name} has complex parameters; keep their real and imaginary parts apart.")
     if not any(parameter.requires_grad for parameter in network.parameters()):
         raise PencilError(f"the network {name} has no parameter that may learn; let some require a gradient.")
+
+
+def _unkept(network: nn.Module) -> dict[str, Tensor]:
+    """Return the buffers that are not in a network's state, and so neither in a checkpoint nor in a run's weights."""
+    kept = network.state_dict()
+    return {key: value for key, value in network.named_buffers() if key not in kept}
+
+
+def _check_redrawn(plan: Plan, network: nn.Module, name: str) -> None:
+    """Refuse such buffers that are others each time the network is made: predictions would be another network's."""
+    made_by_user = is_users_own(name) and not isinstance(plan.own_network, nn.Module)
+    if not made_by_user or not (unkept := _unkept(network)):
+        return
+    again = _unkept(plan.new_network())
+    for key, value in unkept.items():
+        if key not in again or not _same(value, again[key]):
+            raise PencilError(
+                f"the buffer {key} of the network {name} is another each time it is made, and is not in its state;"
+                " register it with persistent=True."
+            )
+
+
+def _check_unkept(network: nn.Module, before: Mapping[str, Tensor], name: str) -> None:
+    """Refuse such buffers that change with what is learned; one of another shape is made anew for a batch."""
+    for key, value in _unkept(network).items():
+        if key in before and value.shape == before[key].shape and not _same(value, before[key]):
+            raise PencilError(
+                f"the network {name} changes its buffer {key} as it learns, which is not in its state; register it"
+                " with persistent=True."
+            )
+
+
+def _same(one: Tensor, other: Tensor) -> bool:
+    return one.shape == other.shape and torch.allclose(one, other, rtol=0, atol=0, equal_nan=True)
+
+
+def _places(network: nn.Module) -> dict[str, int]:
+    return {key: value.data_ptr() for key, value in network.state_dict().items()}
+
+
+def _check_places(network: nn.Module, before: Mapping[str, int], name: str) -> None:
+    """Refuse tensors that are exchanged for others: whoever holds the one of before learns nothing of it."""
+    for key, place in _places(network).items():
+        if before.get(key, place) != place:
+            raise PencilError(
+                f"the network {name} puts another tensor in the place of {key} when it is called; let it write into the"
+                " one it has (copy_)."
+            )
 
 
 def _check_gradients(network: nn.Module, outputs: Tensor, name: str) -> None:

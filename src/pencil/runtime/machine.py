@@ -3,6 +3,7 @@
 import contextlib
 import hashlib
 import os
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -87,12 +88,35 @@ def use_threads(count: int) -> int:
     return torch.get_num_threads()
 
 
+class _Turns:
+    """Trainings of several threads take turns: they all draw from the one random state that torch has."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        if hasattr(os, "register_at_fork"):
+            # The thread that trains is none of a new process's, and would never let go there.
+            os.register_at_fork(after_in_child=self.forget)
+
+    def forget(self) -> None:
+        self.lock = threading.RLock()
+
+
+_TURNS = _Turns()
+
+
 @contextlib.contextmanager
 def undisturbed() -> Iterator[None]:
     """Leave torch as it was: a training must not change what its caller draws or computes next.
 
-    Nor must the caller's modes change the training: it needs gradients, and puts tensors on devices by itself.
+    Nor must the caller's modes change the training: it needs gradients, and puts tensors on devices by itself. One that
+    another thread begins waits for its end.
     """
+    with _TURNS.lock, _torch_as_it_was():
+        yield
+
+
+@contextlib.contextmanager
+def _torch_as_it_was() -> Iterator[None]:
     threads, tuned, used = torch.get_num_threads(), torch.backends.cudnn.benchmark, _gpu_in_use()
     elsewhere = torch.get_default_device().type != "cpu"
     try:

@@ -1,10 +1,10 @@
-"""What a sweep is not started for: runs of other settings or code than there are now, or runs that would all fail."""
+"""What a sweep is not started for: runs that are others by now, that would all fail, or write over other files."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pencil import backbones, methods, recipes
-from pencil.config import build_record, from_document, merge, read_toml
+from pencil.config import build_record, from_document, merge, read_toml, write_toml
 from pencil.errors import PencilError, did_you_mean
 from pencil.results.documents import read_object
 from pencil.results.folder import RunFolder
@@ -15,6 +15,21 @@ from pencil.run.sittings import changed, own_code
 Document = Mapping[str, Any]
 GIVEN_ELSEWHERE = ("backbone", "optimizer", "teaching", "phases", "options")
 """What a recipe or the data set where a file does not."""
+
+
+def refuse_overwriting(jobs: Sequence[Job]) -> None:
+    """Refuse a place where something of the user's own would be written over, as the file of the sweep itself."""
+    for job in jobs:
+        for place in job.folder.parents:
+            if place.exists() and not place.is_dir():
+                raise PencilError(f"{place} is no folder, so no run can be kept there; give another --out.")
+        # Whatever began here has left a log.
+        begun = job.log.exists() or job.folder.is_dir()
+        if not begun and job.settings.is_file() and job.settings.read_bytes() != write_toml(job.document).encode():
+            raise PencilError(
+                f"the settings of the run {job.name} would be written over {job.settings}, which is of no run; give it"
+                " another name, or give another --out."
+            )
 
 
 def refuse_edited(jobs: Sequence[Job]) -> None:

@@ -147,10 +147,10 @@ class MappedTable(ExampleTable):
         self.rows.roll_back(int(state["generation"].item()), touched, checksums)
 
     def distributions(self, rows: slice = slice(None)) -> Tensor:
-        """Return y^d of a slice of the examples."""
+        """Return y^d of a slice of the examples, where batches are."""
         self.settle()
         index = np.arange(len(self))[rows]
-        return torch.from_numpy(self._rows(index)).softmax(-1)
+        return torch.from_numpy(self._rows(index)).to(self.incoming.device).softmax(-1)
 
     def _rows(self, index_B: NDArray[np.int64]) -> NDArray[Any]:
         rows_BC, touched_B = self.rows.read(index_B)

@@ -158,3 +158,20 @@ def test_a_name_that_is_not_utf8_is_named(fakes, tmp_path, flat):
     os.rename(folder / "0.png", os.fsencode(folder) + b"/caf\xe9.png")
     with pytest.raises(PencilError, match=r"cat/caf\\udce9\.png' is not UTF-8; rename it"):
         read(DataSettings(source=str(folder if flat else folder.parent)), cache_dir=tmp_path, labels_needed=not flat)
+
+
+def test_images_that_use_few_of_their_bits_are_told_and_read_by_an_option(fakes, load_data, tmp_path):
+    values = np.random.default_rng(0).integers(0, 4096, (8, 12, 12), dtype=np.uint16)
+    for place, image in enumerate(values):
+        fakes.save_image(tmp_path / "scans" / "ab"[place % 2] / f"{place}.png", image)
+    data = load_data(tmp_path / "scans", held_out=0.0)
+    assert data.facts["dark"].endswith("few shades of grey are left; if so, give --set data.options.bits=12.")
+    assert any("data.options.bits=12" in line for line in plan(str(tmp_path / "scans"), {}).warnings)
+    data = load_data(tmp_path / "scans", held_out=0.0, options={"bits": 12})
+    np.testing.assert_array_equal(data.train.inputs.array[0, :, :, 0], values[0] >> 4)
+    assert "dark" not in data.facts
+    with pytest.raises(PencilError, match="option bits is 17; give 8 to 16"):
+        load_data(tmp_path / "scans", options={"bits": 17})
+    dark = fakes.save_image(tmp_path / "masks" / "a" / "1.png", np.ones((12, 12), np.uint8)).parent.parent
+    fakes.save_image(dark / "b" / "1.png", np.zeros((12, 12), np.uint8))
+    assert "dark" not in load_data(dark, held_out=0.0).facts, "there are no more bits in the files"

@@ -477,3 +477,59 @@ def test_empty_cells_of_numbers_are_missing_and_counted(load_data, tmp_path):
     np.testing.assert_array_equal(rows, [[1, np.nan, 0, 1], [np.nan, 5, 1, 0], [3, np.nan, 0, 1]])
     told = '3 cells of 2 columns, "a" and others are empty; the network sees them as the column\'s mean.'
     assert loaded.facts["missing"] == told
+
+
+def test_ids_and_sets_may_be_named_in_capitals(load_data, tmp_path):
+    lines = "".join(f"{n:02},{n / 7},{'ab'[n % 2]},{'Test' if n > 7 else 'Train'}\n" for n in range(1, 10))
+    path = csv(tmp_path, "Id,size,label,Split\n" + lines)
+    data = load_data(path, held_out=0.0)
+    assert data.facts["features"] == ["size"]
+    assert data.train.ids.tolist() == [f"{n:02}" for n in range(1, 8)] and len(data.test) == 2
+    named = load_data(path, held_out=0.0, options={"features": ["Id", "size"]})
+    assert named.facts["features"] == ["Id", "size"] and named.train.ids[0] != "01", "it is a feature where named so"
+    both = load_data(csv(tmp_path, "ID,id,size,label\n5,x,1,a\n5,y,2,b\n"), held_out=0.0)
+    assert both.train.ids.tolist() == ["x", "y"] and both.facts["features"] == ["size"]
+
+
+def test_blanks_around_the_names_of_columns_do_not_hide_their_use(load_data, tmp_path):
+    data = load_data(csv(tmp_path, "label , id, size, split\na, 7, 1, train\nb, 8, 2, train\n"), held_out=0.0)
+    assert data.facts["features"] == [" size"] and data.train.ids.tolist() == [" 7", " 8"]
+    assert data.class_names == ("a", "b")
+
+
+@pytest.mark.parametrize("name", ["image_path", "Image Path", "img", "img-name", "file_name", "filepath", "image_file"])
+def test_columns_of_image_files_are_found_by_other_names(fakes, load_data, tmp_path, name):
+    for place, image in enumerate(fakes.pixels(4, 16)):
+        fakes.save_image(tmp_path / f"{place}.PNG", image)
+    path = csv(tmp_path, f"width,{name},label\n" + "".join(f"16,{n}.PNG,{'ab'[n % 2]}\n" for n in range(4)))
+    data = load_data(path, held_out=0.0)
+    assert data.preparation.raw_shape == (16, 16, 3) and data.train.ids.tolist() == [f"{n}.PNG" for n in range(4)]
+
+
+@pytest.mark.parametrize(
+    ("name", "texts"), [("file_name", "x.csv x.csv y.csv"), ("image_id", "a.png b.png a.png"), ("image_path", "1 2 3")]
+)
+def test_other_columns_are_no_images(load_data, tmp_path, name, texts):
+    cells = enumerate(texts.split())
+    path = csv(tmp_path, f"size,{name},label\n" + "".join(f"{n},{text},{'ab'[n % 2]}\n" for n, text in cells))
+    assert load_data(path, held_out=0.0).preparation.kind == "rows"
+
+
+def test_images_that_are_not_there_are_told_with_what_to_do(load_data, tmp_path):
+    path = csv(tmp_path, "image_path,size,label\na.png,1,x\nb.png,2,y\n")
+    with pytest.raises(PencilError, match=r'"image_path" names images, but .*a\.png does not exist; .*--root DIR.*fe'):
+        load_data(path)
+
+
+def test_what_an_export_of_a_run_says_of_labels_is_not_learned_from(load_data, tmp_path):
+    rows = ["size,y,label,corrected_label,label_source,label_quality"]
+    rows += [f"{n},{n},{n % 2},{(n + 1) % 2},{'given' if n % 3 else 'relabelled'},0.{n}" for n in range(8)]
+    path = csv(tmp_path, "\n".join(rows))
+    for label in ("label", "corrected_label"):
+        data = load_data(path, options={"label": label}, held_out=0.0)
+        assert data.facts["features"] == ["size", "y"] and data.train.texts is None
+    chosen = load_data(path, options={"label": "label", "features": ["size", "label_quality"]}, held_out=0.0)
+    assert chosen.facts["features"] == ["size", "label_quality"]
+    path.write_text("\n".join(row.replace("corrected_label", "weight") for row in rows))
+    own = load_data(path, options={"label": "label"}, held_out=0.0).facts["features"]
+    assert "label_quality" in own and "label_source=given" in own

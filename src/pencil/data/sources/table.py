@@ -1,13 +1,15 @@
 """A CSV or Parquet file: a label in each row, and an image's path, columns of features or a column of embeddings.
 
 Options name columns: `label` (else label, target, class or y); `image`, a path from the file's folder or --root;
-`id` and `split` (train, val or test), else the columns of these names; `features`, else all others; `clean`, true
-labels for measuring only; `trusted`, marks (true or false) of labels that are known to be right. Instead of one label:
-`soft`, a column of shares for each class; `votes`, a column of counts for each class; `annotators`, a column for each
-person's label.
+`id` and `split` (train, val or test), else the columns of these names, in capitals too; `features`, else all others;
+`clean`, true labels for measuring only; `trusted`, marks (true or false) of labels that are known to be right. Instead
+of one label: `soft`, a column of shares for each class; `votes`, a column of counts for each class; `annotators`, a
+column for each person's label.
 """
 
+import re
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,12 +19,16 @@ from numpy.typing import NDArray
 from pencil.data import image_files, labels, tables, text_columns, trained_features
 from pencil.data.arrays import describe_inputs
 from pencil.data.dataset import UNLABELLED, ArrayInputs, DataFacts, Dataset, Examples, Inputs, Preparation
+from pencil.data.hugging_face import CORRECTED
 from pencil.data.identity import content_ids, given_ids
+from pencil.data.images import is_image_name
 from pencil.data.request import Request
 from pencil.errors import PencilError
 
 _LABEL_NAMES = ("label", "target", "class", "y")
 _IMAGE_NAMES = ("image", "path", "file", "filename")
+_IMAGE_ALIKE = re.compile("(image|img|file)[ _-]?(file)?[ _-]?(path|name)?")
+"""Such as image_path, img or file_name: a column of images where all its texts end as names of image files do."""
 _SETS = {"train": "train", "test": "test"} | dict.fromkeys(("val", "valid", "validation", "held-out"), "held_out")
 _OPTIONS = ("label", "image", "id", "split", "clean", "trusted", "features", "soft", "votes", "annotators")
 
@@ -97,7 +103,12 @@ def _alike(header: Sequence[str], features: Sequence[str], request: Request) -> 
     """Return the columns that are called as labels are, and are named as nothing else."""
     named = (request.text(name) for name in ("id", "split", "clean", "trusted", "image"))
     other = {*features, *request.texts("features"), *named}
-    return [name for name in header if name.lower() in _LABEL_NAMES and name not in other]
+    return [name for name in header if _bare(name) in _LABEL_NAMES and name not in other]
+
+
+def _bare(name: str) -> str:
+    """Return what a column is called but for capitals and for blanks around commas."""
+    return name.strip().lower()
 
 
 def _refuse_leaks(header: Sequence[str], way: str, features: Sequence[str], request: Request) -> None:
@@ -113,7 +124,8 @@ def _refuse_leaks(header: Sequence[str], way: str, features: Sequence[str], requ
 def _table(path: Path, label: str, run: Sequence[tuple[str, str]], request: Request) -> Any:
     """Read labels, ids and paths as they are spelled, and features too where they are texts to a run."""
     answers = {label, request.text("clean"), *request.texts("annotators")} - {""}
-    words = {request.text("id") or "id", request.text("split") or "split", request.text("image")} - {""}
+    header = tables.column_names(path)
+    words = {_usual(header, request, "id"), _usual(header, request, "split"), request.text("image")} - {""}
     least = "two examples" if request.labels_needed else "one row"
     if not run:
         features = set(request.texts("features"))
@@ -191,9 +203,14 @@ class _Seen(NamedTuple):
 
 def _inputs(table: Any, path: Path, label: str, request: Request) -> _Seen:
     """Return images where a column names them, else rows of features."""
-    image, keys = _image_column(table, request), _usual(table, request, "id")
+    image, keys = _image_column(table, request), _usual(table.column_names, request, "id")
     if image:
         files, ids = _files(table, path, request)
+        if not files[0].exists():
+            raise PencilError(
+                f'the column "{image}" names images, but {files[0]} does not exist; give the folder that they lie in'
+                " (--root DIR), or the columns to learn from instead (--set data.options.features=…)."
+            )
         names = tables.texts(table, image)
         inputs, preparation, backbone, facts = image_files.read_images(files, names, request)
         return _Seen(inputs, ids, preparation, backbone, facts)
@@ -205,7 +222,7 @@ def _inputs(table: Any, path: Path, label: str, request: Request) -> _Seen:
 
 def _files(table: Any, path: Path, request: Request) -> tuple[list[Path], NDArray[np.str_]]:
     """Return the image of each row and its id, which is the path where no column gives another."""
-    keys, names = _usual(table, request, "id"), tables.texts(table, _image_column(table, request))
+    keys, names = _usual(table.column_names, request, "id"), tables.texts(table, _image_column(table, request))
     ids = given_ids(tables.texts(table, keys) if keys else names, table.num_rows)
     return [(request.root or path.parent) / name for name in names], ids
 
@@ -224,6 +241,7 @@ def _features(
         return rows, facts | tables.missing(rows, titles), None
     used = {*used, _split_column(table, request), request.text("clean"), request.text("trusted")}
     used.update(column for name in ("soft", "votes", "annotators") for column in request.texts(name))
+    used.update(_said_by_a_run(table.column_names, used))
     columns = request.texts("features") or [name for name in table.column_names if name not in used]
     columns, left_out = text_columns.learnable(table, columns, path, chosen=bool(request.texts("features")))
     rows, facts = tables.features(table, columns)
@@ -231,14 +249,29 @@ def _features(
     return rows, facts | ({"left_out": left_out} if left_out else {}), texts or None
 
 
-def _usual(table: Any, request: Request, name: str) -> str:
-    """Return the column an option names, else the one that is called like the option, if there is one."""
-    return request.text(name) or (name if name in table.column_names else "")
+def _said_by_a_run(header: Sequence[str], used: set[str]) -> set[str]:
+    """Return what an export of a run says of labels and, where that is the label, the one it was given."""
+    if CORRECTED[0] not in header:
+        return set()
+    given = [name for usual in _LABEL_NAMES for name in header if _bare(name) == usual]
+    return {*CORRECTED, *(given[:1] if CORRECTED[0] in used else ())}
+
+
+def _usual(header: Sequence[str], request: Request, name: str) -> str:
+    """Return the column an option names, else the one that is called like the option, if there is one.
+
+    In capitals or with blanks around it is called so too, unless it is a feature.
+    """
+    if request.text(name) or name in header:
+        return request.text(name) or name
+    run = trained_features.columns_of(request.trained_features, header)
+    features = {*request.texts("features"), *(column for column, _ in run)}
+    return next((column for column in header if _bare(column) == name and column not in features), "")
 
 
 def _split_column(table: Any, request: Request) -> str:
     """Return the column that names sets; one that is only called so is none to a run that was trained without."""
-    name = _usual(table, request, "split")
+    name = _usual(table.column_names, request, "split")
     if request.text("split") or not name or request.trained_columns.get("split") != "":
         return name
     words = {str(word).strip().lower() for word in tables.column(table, name).to_pylist()}
@@ -248,7 +281,14 @@ def _split_column(table: Any, request: Request) -> str:
 def _image_column(table: Any, request: Request) -> str:
     if request.text("image") or request.texts("features") or request.trained_features:
         return request.text("image")
-    return next((name for name in table.column_names if name.lower() in _IMAGE_NAMES and _is_text(table, name)), "")
+    usual = (name for name in table.column_names if _bare(name) in _IMAGE_NAMES and _is_text(table, name))
+    alike = (name for name in table.column_names if _IMAGE_ALIKE.fullmatch(_bare(name)) and _names_images(table, name))
+    return next(chain(usual, alike), "")
+
+
+def _names_images(table: Any, name: str) -> bool:
+    cells = [cell for cell in tables.column(table, name).to_pylist() if cell not in (None, "")]
+    return bool(cells) and all(isinstance(cell, str) and is_image_name(cell) for cell in cells)
 
 
 def _is_text(table: Any, name: str) -> bool:
