@@ -128,7 +128,7 @@ def _check_places(network: nn.Module, before: Mapping[str, int], name: str) -> N
         if before.get(key, place) != place:
             raise PencilError(
                 f"the network {name} puts another tensor in the place of {key} when it is called; let it write into the"
-                " one it has (copy_)."
+                " one it has (copy_); of recurrent layers, leave out flatten_parameters() there."
             )
 
 
