@@ -238,6 +238,23 @@ def test_a_key_before_the_next_page_is_there_does_not_decide_the_last_example_ag
         page.context.close()
 
 
+def test_a_class_that_is_looked_for_before_the_next_page_is_there_is_not_for_its_first_example(
+    browser: Any, make: Callable[..., Path], troubles: list[str]
+) -> None:
+    with serving(make(count=600)) as server:
+        page = opened(browser, server.address, troubles)
+        for _ in range(59):
+            page.keyboard.press("ArrowRight")
+        page.route("**/api/page*", lambda route: (page.keyboard.press("c"), route.continue_()), times=1)
+        page.keyboard.press("a")
+        shows(page, "#place", re.compile("60–119 of 199|61–120 of 200"))
+        page.keyboard.press("Enter")
+        said(page, "1 of 200")
+        assert server.client.get("/api/example?row=180")["state"] == -2, "nobody has decided it"
+        page.keyboard.press("Escape")
+        page.context.close()
+
+
 def test_a_key_before_an_undo_has_led_back_decides_nothing(
     browser: Any, make: Callable[..., Path], troubles: list[str]
 ) -> None:

@@ -113,11 +113,13 @@ function refresh(row, state) {
   return index;
 }
 
+// A key that comes before the next page does is not for the example that was decided; nor is one that comes before
+// an undo has led back for the example that is left.
+const takes = (item) => item && item !== leaving && !undoing;
+
 async function decide(label) {
   const item = current();
-  // A key that comes before the next page does is not for the example that was decided; nor is one that comes before
-  // an undo has led back for the example that is left.
-  if (!item || item === leaving || undoing) return;
+  if (!takes(item)) return;
   const isEnd = page.focus === page.items.length - 1;
   const wasLast = isEnd && isLastPage();
   if (isEnd) leaving = item;
@@ -160,8 +162,10 @@ async function goBack(found) {
 }
 
 async function chooseClass(start) {
+  const item = current();
+  if (!takes(item)) return;
   const label = await choose(start);
-  if (label !== null) await decide(label);
+  if (label !== null && current()?.row === item.row) await decide(label);
   else if (page.view === "grid") grid.focus();
 }
 
