@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 from typing import Any
 
@@ -18,7 +18,7 @@ _HASHED = 2**28
 """Bytes of each set's inputs that are hashed."""
 
 
-def content_ids(inputs: NDArray[Any]) -> NDArray[np.str_]:
+def content_ids(inputs: Iterable[NDArray[Any]]) -> NDArray[np.str_]:
     """Name each row of an array by a hash of its bytes; the second of two equal rows ends in "-2"."""
     seen: Counter[str] = Counter()
     ids = []

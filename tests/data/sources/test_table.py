@@ -1,5 +1,6 @@
 """Tables of features or of image paths."""
 
+import io
 import tracemalloc
 from decimal import Decimal
 
@@ -7,9 +8,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+from PIL import Image
 
 from pencil.config import DataSettings
 from pencil.data import read, tables
+from pencil.data.load import original_files
 from pencil.errors import PencilError
 
 
@@ -533,3 +536,39 @@ def test_what_an_export_of_a_run_says_of_labels_is_not_learned_from(load_data, t
     path.write_text("\n".join(row.replace("corrected_label", "weight") for row in rows))
     own = load_data(path, options={"label": "label"}, held_out=0.0).facts["features"]
     assert "label_quality" in own and "label_source=given" in own
+
+
+def _pictures(tmp_path, name, kind, *, empty=None):
+    cells = []
+    for number in range(6):
+        file = io.BytesIO()
+        Image.fromarray(np.full((4, 5, 3), 40 * number, np.uint8)).save(file, "PNG")
+        cells.append(None if number == empty else file.getvalue())
+    if kind == "struct":
+        cells = [{"bytes": cell, "path": None} for cell in cells]
+    table = pa.table({"n": range(6), name: cells, "label": list("ababab")})
+    pa.parquet.write_table(table, tmp_path / "t.parquet")
+    return tmp_path / "t.parquet"
+
+
+@pytest.mark.parametrize(("name", "kind"), [("image", "bytes"), ("image", "struct"), ("scan", "bytes")])
+def test_images_may_lie_in_a_column_themselves(load_data, tmp_path, name, kind):
+    path = _pictures(tmp_path, name, kind)
+    data = load_data(path, held_out=0.0)
+    assert data.preparation.kind == "images"
+    seen = data.train.inputs.read(np.arange(6))
+    assert seen.shape == (6, 4, 5, 3) and seen[:, 0, 0, 0].tolist() == [0, 40, 80, 120, 160, 200]
+    again = load_data(path, held_out=0.0, options={"id": "n", "image": name})
+    assert again.train.ids.tolist() == list("012345") and len(set(data.train.ids.tolist())) == 6
+    wider = load_data(path, held_out=0.0, options={"size": 8})
+    assert wider.train.inputs.read(np.arange(2)).shape == (2, 8, 8, 3)
+
+
+@pytest.mark.parametrize("empty", [0, 3])
+def test_a_row_without_its_image_is_named(load_data, tmp_path, empty):
+    with pytest.raises(PencilError, match=f"t.parquet, row {empty + 1} has no image; leave the row out."):
+        load_data(_pictures(tmp_path, "image", "bytes", empty=empty))
+
+
+def test_images_in_a_column_have_no_files_of_their_own(tmp_path):
+    assert original_files(DataSettings(source=str(_pictures(tmp_path, "image", "struct")))) == {}

@@ -1,6 +1,7 @@
 """A CSV or Parquet file: a label in each row, and an image's path, columns of features or a column of embeddings.
 
-Options name columns: `label` (else label, target, class or y); `image`, a path from the file's folder or --root;
+Options name columns: `label` (else label, target, class or y); `image`, a path from the file's folder or --root, or
+the image itself;
 `id` and `split` (train, val or test), else the columns of these names, in capitals too; `features`, else all others;
 `clean`, true labels for measuring only; `trusted`, marks (true or false) of labels that are known to be right. Instead
 of one label: `soft`, a column of shares for each class; `votes`, a column of counts for each class; `annotators`, a
@@ -16,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pencil.data import image_files, labels, tables, text_columns, trained_features
+from pencil.data import image_column, image_files, labels, tables, text_columns, trained_features
 from pencil.data.arrays import describe_inputs
 from pencil.data.dataset import UNLABELLED, ArrayInputs, DataFacts, Dataset, Examples, Inputs, Preparation
 from pencil.data.hugging_face import CORRECTED
@@ -47,7 +48,8 @@ def original_files(request: Request) -> dict[str, Path]:
     """Return the image of each row by its id; nothing where rows are no images."""
     path = request.existing("table")
     table = _table(path, "", (), request)
-    if not _image_column(table, request):
+    image = _image_column(table, request)
+    if not image or image_column.holds_images(table, image):
         return {}
     files, ids = _files(table, path, request)
     return dict(zip(ids.tolist(), files, strict=True))
@@ -202,8 +204,14 @@ class _Seen(NamedTuple):
 
 
 def _inputs(table: Any, path: Path, label: str, request: Request) -> _Seen:
-    """Return images where a column names them, else rows of features."""
+    """Return images where a column names or holds them, else rows of features."""
     image, keys = _image_column(table, request), _usual(table.column_names, request, "id")
+    if image and image_column.holds_images(table, image):
+        ids, content = image_column.image_ids(table, image)
+        key = f"{content}-{request.integer('size', 0)}"
+        encoded: Any = image_column.images(table, image, str(path))
+        seen = image_files.read_images(encoded, (), request, key=key)
+        return _Seen(seen[0], given_ids(tables.texts(table, keys), len(ids)) if keys else ids, *seen[1:])
     if image:
         files, ids = _files(table, path, request)
         if not files[0].exists():
@@ -281,6 +289,8 @@ def _split_column(table: Any, request: Request) -> str:
 def _image_column(table: Any, request: Request) -> str:
     if request.text("image") or request.texts("features") or request.trained_features:
         return request.text("image")
+    if held := image_column.image_column(table):
+        return held
     usual = (name for name in table.column_names if _bare(name) in _IMAGE_NAMES and _is_text(table, name))
     alike = (name for name in table.column_names if _IMAGE_ALIKE.fullmatch(_bare(name)) and _names_images(table, name))
     return next(chain(usual, alike), "")
