@@ -220,16 +220,21 @@ def test_a_page_left_open_decides_nothing_in_another_run(browser: Any, make: Cal
         page.context.close()
 
 
+def accept_the_last_of_a_page(page: Any, *, then: str) -> None:
+    """Accept the last of 60 examples, and press another key before the next page is there."""
+    for _ in range(59):
+        page.keyboard.press("ArrowRight")
+    page.route("**/api/page*", lambda route: (page.keyboard.press(then), route.continue_()), times=1)
+    page.keyboard.press("a")
+    shows(page, "#place", re.compile("60–119 of 199|61–120 of 200"))  # Whichever comes first, decision or page.
+
+
 def test_a_key_before_the_next_page_is_there_does_not_decide_the_last_example_again(
     browser: Any, make: Callable[..., Path], troubles: list[str]
 ) -> None:
     with serving(make(count=600)) as server:
         page = opened(browser, server.address, troubles)
-        for _ in range(59):
-            page.keyboard.press("ArrowRight")
-        page.route("**/api/page*", lambda route: (page.keyboard.press("k"), route.continue_()), times=1)
-        page.keyboard.press("a")
-        shows(page, "#place", re.compile("60–119 of 199|61–120 of 200"))  # Whichever comes first, decision or page.
+        accept_the_last_of_a_page(page, then="k")
         said(page, "1 of 200")
         assert server.client.get("/api/example?row=177")["state"] == 1, "as accepted"
         page.keyboard.press("k")
@@ -243,11 +248,7 @@ def test_a_class_that_is_looked_for_before_the_next_page_is_there_is_not_for_its
 ) -> None:
     with serving(make(count=600)) as server:
         page = opened(browser, server.address, troubles)
-        for _ in range(59):
-            page.keyboard.press("ArrowRight")
-        page.route("**/api/page*", lambda route: (page.keyboard.press("c"), route.continue_()), times=1)
-        page.keyboard.press("a")
-        shows(page, "#place", re.compile("60–119 of 199|61–120 of 200"))
+        accept_the_last_of_a_page(page, then="c")
         page.keyboard.press("Enter")
         said(page, "1 of 200")
         assert server.client.get("/api/example?row=180")["state"] == -2, "nobody has decided it"

@@ -25,8 +25,6 @@ _INDEX = re.compile("__index_level_[0-9]+__")
 """What pandas calls an index that has no name, in Parquet and in Hugging Face's datasets."""
 _NAMELESS = re.compile(r"Unnamed: [0-9]+(\.[0-9]+)*")
 """What pandas calls columns without a name when it reads CSV: often an index that was once written."""
-
-
 _NUMBERS_OF_ROWS = ("id", "idx", "index")
 """What columns are called that number the rows: in sorted data such numbers tell the class."""
 _MOST_SETS = 3

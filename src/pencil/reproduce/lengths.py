@@ -1,4 +1,4 @@
-"""Shortens a recipe in proportion, whatever phases a method has."""
+"""Shares epochs out among the phases of a shorter trial, and tells what does not get shorter with them."""
 
 from collections.abc import Mapping
 from typing import Any

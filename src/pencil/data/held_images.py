@@ -15,7 +15,7 @@ from pencil.data.images import image_size
 from pencil.errors import PencilError
 
 
-def image_column(table: Any) -> str:
+def column_of_images(table: Any) -> str:
     """Return the first column that holds images, "" for none."""
     return next((name for name in table.column_names if holds_images(table, name)), "")
 
