@@ -59,3 +59,10 @@ def test_a_named_source_reads_from_root(fakes, load_data, tmp_path):
         load_data("image_folder")
     with pytest.raises(PencilError, match=r"nowhere does not exist"):
         load_data("image_folder", root="nowhere")
+
+
+def test_a_folder_beside_another_root_is_refused(fakes, load_data, tmp_path):
+    fakes.image_folder(tmp_path / "photos")
+    fakes.image_folder(tmp_path / "others")
+    with pytest.raises(PencilError, match=r"photos is a folder of data itself; leave out --root .*others\.$"):
+        load_data(tmp_path / "photos", root=str(tmp_path / "others"))

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from pencil.data.arrays import as_rows, blurred
 from pencil.data.claims import refuse_bomb
+from pencil.data.class_columns import spelled_out
 from pencil.data.dataset import DataFacts
 from pencil.data.label_cells import as_labels
 from pencil.data.vectors import is_vector, vectors
@@ -153,7 +154,7 @@ def _read_parquet(path: Path, names: Sequence[str]) -> Any:
             claimed += row_group.column(place).num_values * max(leaf.length or 0, 8)
     refuse_bomb(claimed, size)
     packed = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
-    return pa.parquet.read_table(path, columns=names, read_dictionary=packed).select(names)
+    return spelled_out(pa.parquet.read_table(path, columns=names, read_dictionary=packed).select(names))
 
 
 def column(table: Any, name: str) -> Any:
