@@ -47,6 +47,18 @@ def test_several_processes_must_be_told_their_folder(
     assert not Path("runs").exists()
 
 
+def test_a_method_that_is_told_more_has_a_star(pencil: Command) -> None:
+    noisy = ("digits", "--noise", "symmetric:0.4", "--backbone", "mlp", "--epochs", "1")
+    for method in ("forward", "lq"):
+        ended = pencil("train", *noisy, "--method", method, "--out", f"runs/{method}")
+        assert ended.code == 0, ended.err
+    listed = [line.split() for line in pencil("runs").out.splitlines()[1:]]
+    assert [words[2:4] for words in listed] == [["forward", "*"], ["lq", "digits"]]
+    found = {row["run"]: row["result"] for row in json.loads(pencil("runs", "--json").out)}
+    assert found["runs/forward"]["extra_information"] == "the true transition matrix"
+    assert "extra_information" not in found["runs/lq"]
+
+
 @pytest.mark.usefixtures("drawn")
 def test_pictures_lie_beside_the_report(pencil: Command) -> None:
     ended = pencil("train", "digits", "--noise", "symmetric:0.6", *QUICK)

@@ -128,3 +128,7 @@ def test_a_method_of_ones_own_shares_the_epochs_among_its_phases() -> None:
     three = recipes.Facts(5_000, 10, "images", ("one", "two", "three"))
     made = recipes.resolve("paper/cifar10-symmetric-70", "mine.py:METHOD", three)["phases"]
     assert [(name, phase["epochs"]) for name, phase in made.items()] == [("one", 70), ("two", 130), ("three", 120)]
+    four = recipes.Facts(5_000, 10, "images", ("one", "two", "three", "four"))
+    made = recipes.resolve("paper/cifar10-symmetric-70", "mine.py:METHOD", four)["phases"]
+    assert [phase["epochs"] for phase in made.values()] == [70, 65, 65, 120]
+    assert [phase["lr"] for phase in made.values()] == ["0.08"] * 3 + ["0.2, 0.02@40, 0.002@80"]

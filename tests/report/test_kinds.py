@@ -65,6 +65,17 @@ def test_a_method_that_learns_no_labels_says_so(make_run: MakeRun) -> None:
     assert any(" train shapes --out " in f" {code.text}" for code in page.all("code"))
 
 
+def test_a_method_that_was_told_more_has_a_star(make_run: MakeRun) -> None:
+    folder = make_run()
+    assert read_page(report_of(folder)).all("h1")[0].text == "shapes , trained with pencil"
+    result = json.loads(folder.result.read_text())
+    told = {"method": "forward", "extra_information": "the true transition matrix"}
+    folder.result.write_text(json.dumps(result | told))
+    page = read_page(report_of(folder))
+    assert page.all("h1")[0].text == "shapes , trained with forward *"
+    assert "forward * (told the true transition matrix)" in page.text
+
+
 def test_a_run_that_doubts_nothing(make_run: MakeRun) -> None:
     folder = make_run(wrong=0.0)
     result = json.loads(folder.result.read_text())

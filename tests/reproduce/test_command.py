@@ -93,6 +93,17 @@ def test_a_finished_run_without_a_record_gets_one(
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("warm_runs")
+def test_options_by_which_a_method_is_told_more_give_it_a_star(pencil: Command, place: Path) -> None:
+    chosen = ("table3/joint_optimization/symmetric-50", "--set", "options.prior_weight=1.2")
+    code, out, err = pencil("reproduce", *chosen, "--dataset", "digits", *TINY, "--epochs", 3, "--out", "out")
+    assert code == 0, err
+    (record,) = _records(place / "out/reference").values()
+    assert record["extra_information"] is True
+    assert "Joint optimization (Tanaka et al.) *" in out and "| joint_optimization * |" in out
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("warm_runs")
 def test_a_failed_run_leaves_its_cell_missing(pencil: Command, place: Path) -> None:
     (place / "mine.py").write_text(MINE.format(body="raise ValueError('it cannot')"))
     chosen = ("--cells", "symmetric-10", "--methods", "mine.py:METHOD", "--epochs", 1, "--out", "out")

@@ -53,6 +53,13 @@ def test_any_setting_that_only_one_of_the_two_has_makes_it_another(
             is_recorded(asked, tmp_path)
 
 
+def test_settings_that_are_none_here_are_told_of_the_record(tmp_path: Path, record: Make) -> None:
+    trial = _trial()
+    _keep(trial, tmp_path, record(asked={**portable(trial.document), "colour": 1}, backbone="small_cnn"))
+    with pytest.raises(PencilError, match=r'seed-0\.json has settings that are none here \(.*"colour".*\); .*--force'):
+        is_recorded(trial, tmp_path)
+
+
 def test_what_changes_no_result_is_the_same(tmp_path: Path, record: Make) -> None:
     step = str(_trial().settings.options["label_step"])
     kept = _trial(places={"data": {"root": "here"}, "hardware": {"threads": 1}})

@@ -1,6 +1,7 @@
 """docs/results.md is what the committed records say, no more and no less."""
 
 import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -58,6 +59,49 @@ def test_a_file_that_is_no_record_is_named(tmp_path: Path, record: Callable[...,
     (tmp_path / "table3/mine.json").write_text(json.dumps(torn))
     with pytest.raises(PencilError, match=r"mine\.json is no record of a run \(it lacks cell, seconds\); restore it"):
         read_records(tmp_path, "table3")
+
+
+@pytest.mark.parametrize(
+    ("changed", "named"),
+    [
+        ({"seed": "x"}, "seed"),
+        ({"seconds": "x"}, "seconds"),
+        ({"system": None}, "system"),
+        ({"environment": []}, "environment"),
+        ({"recipe_version": "x"}, "recipe_version"),
+        ({"asked": []}, "asked"),
+        ({"test_accuracy": "x"}, "test_accuracy"),
+        ({"test_accuracy": {"best": math.nan, "last": 3.0}}, "test_accuracy"),
+        ({"series": {}}, "series"),
+        ({"series": {"label_accuracy": [1.0]}}, "series"),
+    ],
+)
+def test_a_record_with_a_value_that_none_has_is_named(
+    changed: dict[str, Any], named: str, tmp_path: Path, record: Callable[..., dict[str, Any]]
+) -> None:
+    (tmp_path / "table3").mkdir()
+    (tmp_path / "table3/mine.json").write_text(json.dumps(record(**changed)))
+    with pytest.raises(PencilError, match=rf"mine\.json is no record of a run \(its {named} cannot be that\); restore"):
+        read_records(tmp_path, "table3")
+
+
+@pytest.mark.parametrize(("text", "why"), [('{"seed": 0', "delimiter"), ("[]", "no JSON object")])
+def test_a_torn_record_is_to_be_removed(text: str, why: str, tmp_path: Path) -> None:
+    (tmp_path / "table3").mkdir()
+    (tmp_path / "table3/mine.json").write_text(text)
+    with pytest.raises(PencilError, match=rf"mine\.json is no record of a run \(.*{why}.*\); .*, or remove it"):
+        read_records(tmp_path, "table3")
+
+
+def test_a_copy_of_a_record_is_no_second_trial(tmp_path: Path, record: Callable[..., dict[str, Any]]) -> None:
+    (tmp_path / "table3").mkdir()
+    for name in ("pencil", "pencil-copy"):
+        (tmp_path / f"table3/{name}.json").write_text(json.dumps(record()))
+    with pytest.raises(PencilError, match=r"pencil-copy\.json and .*pencil\.json are records of one trial"):
+        read_records(tmp_path, "table3")
+    # One of another version of its recipe counts nowhere.
+    (tmp_path / "table3/pencil-copy.json").write_text(json.dumps(record(recipe_version=0)))
+    assert len(read_records(tmp_path, "table3")) == 1
 
 
 def test_a_figures_record_shows_counts_and_the_picture(record: Callable[..., dict[str, Any]]) -> None:

@@ -80,6 +80,12 @@ def test_nothing_measured_gives_no_number(record: Make) -> None:
     assert {(row["ours"], row["trials"], row["difference"]) for row in _rows("table2", [])} == {("", "0", "")}
 
 
+def test_what_was_not_measured_is_missing(three: list[dict[str, Any]]) -> None:
+    three[0]["test_accuracy"] = {"best": None, "last": 86.0}
+    rows = [row for row in _rows("table3", three) if row["system"] == "pencil" and row["cell"] == "symmetric-70"]
+    assert {row["measure"]: row["trials"] for row in rows} == {"best": "2", "last": "3"}
+
+
 def test_a_failure_of_the_paper_has_no_difference(record: Make) -> None:
     rows = _rows("table2", [record(study="table2", cell="symmetric-80")])
     (found,) = [row for row in rows if row["trials"] == "1" and row["measure"] == "last"]
@@ -100,6 +106,22 @@ def test_methods_that_are_told_more_have_a_star() -> None:
     starred = {row[0] for row in grid.rows if row[0].endswith("*")}
     assert starred == {"Forward T *", "CNN-CRF *"}
     assert any(isinstance(part, str) and part.startswith("*") for part in parts)
+
+
+def test_a_row_that_is_told_more_by_its_options_has_a_star_wherever_it_stands(record: Make) -> None:
+    told = record(system="joint_optimization", method="joint_optimization", extra_information=True)
+    parts = comparison(STUDIES["table3"], [told])
+    grid = parts[-1]
+    assert isinstance(grid, Grid)
+    assert {row[0] for row in grid.rows if row[0].endswith("*")} == {"Joint optimization (Tanaka et al.) *"}
+    assert any(isinstance(part, str) and part.startswith("*") for part in parts)
+    assert {row["system"] for row in _rows("table3", [told]) if row["uses_extra_information"] == "yes"} == {
+        "joint_optimization"
+    }
+    assert _told(told)["method"] == "joint_optimization *" and _told(record())["method"] == "pencil"
+    assert _told(record(system="forward", method="forward"))["method"] == "forward *"
+    quoted = [part for part in comparison(STUDIES["table2"], []) if isinstance(part, str) and "quotes from" in part]
+    assert "Forward T *" in quoted[0] and "L_q *" not in quoted[0]
 
 
 def test_another_dataset_is_said_not_to_be_the_papers(record: Make) -> None:

@@ -95,6 +95,17 @@ def test_quick_runs_take_the_label_step_of_their_recipe() -> None:
     assert str(trial.settings.options["label_step"]) == recipe["options"]["label_step"]
 
 
+@pytest.mark.parametrize("held_out", [0.0, 0.25, 0.5])
+def test_a_run_has_the_settings_of_its_trial_where_another_share_is_held_out(held_out: float) -> None:
+    (trial,) = _plan(
+        "table3", cells="symmetric-50", systems="pencil", dataset="digits", backbone="mlp", epochs=9,
+        settings={"data": {"held_out": held_out}},
+    )  # fmt: skip
+    made = plan(None, trial.document)
+    assert trial.num_examples == len(made.dataset.train)
+    assert to_document(made.settings) == to_document(trial.settings)
+
+
 @pytest.mark.parametrize(
     ("epochs", "phases"),
     [

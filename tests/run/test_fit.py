@@ -393,6 +393,21 @@ def test_cross_entropy_leaves_the_labels(tmp_path: Path, quick: dict[str, Any]) 
     assert result.summary["num_changed"] == sum(r["corrected"] != r["given"] for r in rows)
 
 
+@pytest.mark.parametrize(("method", "epochs"), [("forward_estimated", (8, 2)), ("joint_optimization", (6, 2, 0))])
+def test_the_best_epoch_is_one_of_the_network_that_is_kept(
+    method: str, epochs: tuple[int, ...], quick: dict[str, Any], tmp_path: Path
+) -> None:
+    result = pencil.fit("digits", method=method, out=tmp_path / "run", settings=quick, epochs=epochs)
+    # A phase of no epochs begins with no new network.
+    kept = result.history[-2:] if epochs[-1] else result.history
+    best = max(kept, key=lambda epoch: epoch["held_out_accuracy"])
+    found = result.summary["test_accuracy"]
+    assert found == {
+        "best": pytest.approx(best["test_accuracy"], abs=1e-4),
+        "last": pytest.approx(kept[-1]["test_accuracy"], abs=1e-4),
+    }
+
+
 def test_a_finished_run_predicts(finished: Any) -> None:
     _, result = finished
     predictions = predict_run(result.folder, "digits", device="cpu")

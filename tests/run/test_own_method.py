@@ -92,6 +92,8 @@ def test_labels_that_do_not_fit_the_table_are_refused(moved: str, message: str, 
     ("text", "message"),
     [
         ("phases = Method.phases", "the method Own defines no phases"),
+        ("phase_names = ('training')", r"phase_names of .*mine.py:Own must be a tuple, of one name at least"),
+        ("phase_names = ()", "must be a tuple, of one name at least"),
         ("def phases(self, settings): pass", "must be a tuple of pencil.types.Phase"),
         ("def phases(self, settings): return ()", "one at least"),
         ("rule = 'fixed'", "one of pencil.table's label rules"),

@@ -93,14 +93,14 @@ def _print(found: list[dict[str, Any]]) -> None:
 
 def _cells(row: dict[str, Any]) -> tuple[str, ...]:
     from pencil.cli.timing import spoken
-    from pencil.results.summary import percent
+    from pencil.results.summary import method_of, percent
 
     result, labels = row["result"], row["result"].get("label_accuracy") or {}
     counts = [f"{result[name]:,}" if name in result else "–" for name in ("num_changed", "num_suspect")]
     return (
         row["run"],
         row["state"],
-        str(result.get("method", "–")),
+        method_of(result) if result else "–",
         str(result.get("dataset", "–")),
         percent((result.get("test_accuracy") or {}).get("last")),
         percent(labels.get("given")),

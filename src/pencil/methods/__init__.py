@@ -16,6 +16,10 @@ def kind(name: str) -> type[Method]:
     found = plugins.find(__name__, name, "METHOD", kind="method")
     if not (isinstance(found, type) and issubclass(found, Method)):
         raise PencilError(f"{name} is no pencil.methods.Method; give the name of a class that is one.")
+    names = found.phase_names
+    # The brackets of ("training") alone make no tuple: it would be taken letter by letter.
+    if not isinstance(names, (tuple, list)) or not names:
+        raise PencilError(f'the phase_names of {name} must be a tuple, of one name at least: ("training",).')
     return found
 
 

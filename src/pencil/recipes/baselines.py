@@ -1,6 +1,7 @@
 """How the methods PENCIL is compared with are trained in the paper's cells: as published, or as long as PENCIL is."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 Document = dict[str, Any]
@@ -85,11 +86,14 @@ def _truncated(names: tuple[str, ...], cell: Cell) -> Document:
 
 
 def _like_pencil(names: tuple[str, ...], cell: Cell) -> Document:
-    """PENCIL's epochs and rates over three phases; over two the last two are one."""
+    """PENCIL's epochs and rates over three phases; over two the last two are one, of more the middle ones share."""
     if len(names) == 2:
         return _cut(_plain(cell), cell.epochs[0], names)
-    parts = zip(names, cell.epochs, cell.rates, strict=True)
-    return {"phases": {name: {"epochs": epochs, "lr": str(rate)} for name, epochs, rate in parts}}
+    between = len(names) - 2
+    ends = [cell.epochs[1] * number // between for number in range(between + 1)]
+    epochs = (cell.epochs[0], *(end - start for start, end in pairwise(ends)), cell.epochs[2])
+    rates = (cell.rates[0], *[cell.rates[1]] * between, cell.rates[2])
+    return {"phases": {name: {"epochs": n, "lr": str(lr)} for name, n, lr in zip(names, epochs, rates, strict=True)}}
 
 
 def _cut(schedule: tuple[int, list[Step]], at: int, names: tuple[str, ...]) -> Document:

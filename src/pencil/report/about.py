@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pencil.report.material import Material
+from pencil.results.summary import method_of
 
 Rows = list[tuple[str, str]]
 
@@ -47,7 +48,7 @@ def in_short(material: Material) -> Rows:
     """Return what identifies the run."""
     result, settings = material.result, material.settings
     rows = [
-        ("Method", str(result["method"])),
+        ("Method", method_of(result) + (f" (told {told})" if (told := result.get("extra_information")) else "")),
         ("Data", str(result["dataset"])),
         ("Injected noise", str(settings.get("data", {}).get("noise") or "")),
         ("Examples", _examples(material)),

@@ -14,6 +14,7 @@ from pencil.report.material import Material, gather
 from pencil.report.pictures import draw_pictures
 from pencil.report.suspects import Gallery, Look, choose
 from pencil.results.read import Run
+from pencil.results.summary import method_of
 
 SHOWN = ('alt="The example ', '<dl class="values">')
 """What stands in a page for the picture of an example, and for its values."""
@@ -55,6 +56,7 @@ def _content(material: Material) -> dict[str, Any]:
     total = max((phase.last for phase in material.phases), default=1)
     return {
         "result": material.result,
+        "method": method_of(material.result),
         "run": material.folder.path.resolve().name,
         "lead": headline.lead(material),
         "warnings": headline.warnings(material),

@@ -10,6 +10,9 @@ from pencil.reproduce.paper import MEASURES, Printed
 from pencil.reproduce.record import Record
 from pencil.reproduce.study import Cell, Study, System
 
+STAR = " *"
+"""Stands behind what was told more than PENCIL is."""
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -52,7 +55,7 @@ class Line:
 
     @property
     def title(self) -> str:
-        return self.system.title + (" *" if self.starred else "")
+        return self.system.title + STAR * self.starred
 
     def of(self, measure: str) -> list[Entry]:
         """Return the entries of one measure."""
@@ -65,8 +68,7 @@ def compare(study: Study, records: Sequence[Record]) -> list[Line]:
     for record in records:
         name = record["system"]
         if name not in listed:
-            title, starred = str(record.get("title") or name), bool(record.get("extra_information"))
-            listed[name] = System(name, title, str(record["method"]), starred=starred)
+            listed[name] = System(name, str(record.get("title") or name), str(record["method"]))
     return [_line(study, system, [r for r in records if r["system"] == system.name]) for system in listed.values()]
 
 
@@ -84,13 +86,20 @@ def _line(study: Study, system: System, records: Sequence[Record]) -> Line:
         for cell in study.cells
     )
     starred = (row is not None and row.starred) or system.starred or uses_more(system.method)
+    starred = starred or any(told_more(record) for record in records)
     return Line(system, starred, row.quoted if row else "", entries)
 
 
 def values(records: Sequence[Record], cell: Cell, measure: str) -> tuple[float, ...]:
     """Return the test accuracies of a cell's trials."""
     found = sorted((r for r in records if r["cell"] == cell.name), key=lambda record: int(record["seed"]))
-    return tuple(float(record["test_accuracy"][measure]) for record in found if record.get("test_accuracy"))
+    numbers = ((record.get("test_accuracy") or {}).get(measure) for record in found)
+    return tuple(float(number) for number in numbers if number is not None)
+
+
+def told_more(record: Record) -> bool:
+    """Say whether a run was told more than PENCIL is, by its method or by its options."""
+    return bool(record.get("extra_information")) or uses_more(str(record["method"]))
 
 
 def uses_more(method: str) -> bool:

@@ -10,9 +10,10 @@ from typing import Any
 from pencil import methods, recipes
 from pencil.config import read_toml
 from pencil.errors import PencilError
+from pencil.reproduce.sound import read_record
 from pencil.reproduce.trial import HUMAN_FILES, Trial
 from pencil.results.atomic import write_atomic
-from pencil.results.documents import plain, read_object
+from pencil.results.documents import plain
 from pencil.results.read import read_run
 from pencil.results.timing import seconds_compiled
 
@@ -23,9 +24,6 @@ SILENT = {"auto": 2, "fast": 2}
 """Versions of the recipes when records did not say them yet."""
 SHOWN = ("data.source", "data.root", "data.noise", "data.labels", "method", "recipe", "backbone", "seed")
 """Settings that the command shows by an option of their own, or that mean nothing on another machine."""
-
-NEEDED = ("system", "cell", "seed", "method", "dataset", "epochs", "seconds", "images_per_second")
-"""What a page shows of every run."""
 
 FILES = {"data": ("labels",), "backbone_options": ("weights",)}
 """Settings that are files: a record keeps their names, their folders mean nothing on another machine."""
@@ -50,13 +48,15 @@ def _description(
     """What the record says beyond result.json; lengths and names are those that the run itself resolved."""
     # The folder of a user's own method means nothing on another machine: its file's name is kept.
     phases = {name: sum(epoch["phase"] == name for epoch in history) for name in config["phases"]}
+    # A method may be told more only with some of its options.
+    method = methods.create(trial.system.method, config.get("options", {}), int(result["num_classes"]))
     return {
         "study": trial.study.name,
         "cell": trial.cell.name,
         "system": trial.system.name,
         "title": trial.system.title,
         "method": Path(trial.system.method).name,
-        "extra_information": bool(trial.system.starred or methods.kind(trial.system.method).extra_information),
+        "extra_information": bool(trial.system.starred or method.extra_information),
         "noise": trial.cell.noise,
         "recipe": str(config["recipe"]),
         "recipe_version": version_of_run(str(config["recipe"]), result),
@@ -140,17 +140,16 @@ def read_records(reference: Path, study: str, *, outdated: bool = False) -> list
 
 def all_records(reference: Path, study: str) -> list[Record]:
     """Read all records of a study, in the order of their files' names."""
-    return [_read(path) for path in sorted((reference / study).glob("*.json"))]
-
-
-def _read(path: Path) -> Record:
-    record = read_object(path)
-    missing = [name for name in NEEDED if name not in record]
-    if missing:
-        raise PencilError(
-            f"{path} is no record of a run (it lacks {', '.join(missing)}); restore it from a copy, or remove it."
-        )
-    return record
+    found: dict[tuple[Any, ...], Path] = {}
+    records = []
+    for path in sorted((reference / study).glob("*.json")):
+        record = read_record(path)
+        trial = record["system"], record["cell"], record["seed"], version_of(record)
+        other = found.setdefault(trial, path)
+        if other != path:
+            raise PencilError(f"{other} and {path} are records of one trial, which counts once; remove one of them.")
+        records.append(record)
+    return records
 
 
 def holds(record: Record) -> bool:

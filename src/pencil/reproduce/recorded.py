@@ -11,9 +11,9 @@ from pencil.config import Settings, from_document, merge, override, to_document
 from pencil.errors import PencilError
 from pencil.reproduce.own_rows import digests_of
 from pencil.reproduce.record import Record, command, flat, holds, portable
+from pencil.reproduce.sound import read_record
 from pencil.reproduce.study import SYSTEMS, Study
 from pencil.reproduce.trial import Trial, Wanted, plan_trials
-from pencil.results.documents import read_object
 from pencil.run.plan import differing, one_spelling
 from pencil.run.sittings import changed, own_code
 
@@ -28,7 +28,7 @@ WEIGHTS = "backbone_options.weights"
 def has_record(trial: Trial, reference: Path) -> bool:
     """Say whether there is a record under a trial's name that holds, whatever its settings."""
     path = trial.record(reference)
-    return path.is_file() and holds(read_object(path))
+    return path.is_file() and holds(read_record(path))
 
 
 def is_recorded(trial: Trial, reference: Path) -> bool:
@@ -36,9 +36,12 @@ def is_recorded(trial: Trial, reference: Path) -> bool:
     if not has_record(trial, reference):
         return False
     path = trial.record(reference)
-    record = read_object(path)
+    record = read_record(path)
     remedy = "give another folder with --reference, or replace it with --force."
-    other = _other_settings(trial, record) if "asked" in record else _other_than_told(trial, record)
+    try:
+        other = _other_settings(trial, record) if "asked" in record else _other_than_told(trial, record)
+    except PencilError as error:
+        raise PencilError(f"{path} has settings that are none here ({error}); {remedy}") from error
     if other:
         raise PencilError(f"{path} was made with other settings ({', '.join(other)}); {remedy}")
     now = {Path(name).name: digest for name, digest in own_code(trial.document).items()}
@@ -67,7 +70,8 @@ def _other_settings(trial: Trial, record: Record) -> list[str]:
     """Compare all that was asked for then and now, each laid over the recipe."""
     now = portable(trial.document)
     # A network that was the data's own then may be named now.
-    then = merge({"backbone": record["backbone"]} if now.get("backbone") else {}, record["asked"])
+    network = {"backbone": record["backbone"]} if now.get("backbone") and "backbone" in record else {}
+    then = merge(network, record["asked"])
     before, after = _complete(trial, then), _complete(trial, now)
     # Both ways: what only one of the two sets makes another run as well.
     found = {*differing(before, to_document(after)), *differing(after, to_document(before))}

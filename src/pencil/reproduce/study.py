@@ -1,10 +1,11 @@
 """What is run for each table: the dataset and network, one cell a column, one system a row."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pencil import recipes
+from pencil.config import DataSettings
 from pencil.recipes import Facts
 from pencil.reproduce.paper import PaperTable, paper_tables
 
@@ -15,7 +16,9 @@ FACTS = {
     "clothing1m": Facts(259_994, 14, "images", shape=(3, 224, 224)),
     "digits": Facts(1_294, 10, "images", shape=(1, 8, 8)),
 }
-"""Sizes of the training sets after the held-out share is set apart."""
+"""Sizes of the training sets after the usual share is held out, or as the source itself holds some out."""
+WHOLE = {"cifar10": 50_000, "cifar100": 50_000, "cub200": 5_994, "digits": 1_438}
+"""Examples of those that no one has divided, before any is held out."""
 
 SYMMETRIC = (
     "Symmetric noise: with probability r a label is drawn uniformly from all classes, the true one included, so a "
@@ -29,7 +32,18 @@ SCHEDULES = (
     "The paper gives PENCIL's schedule alone. Cross entropy here: 120 epochs at a rate of 0.2, a tenth of it after 40 "
     "and 80, as in the second step of Tanaka et al.; joint optimization has PENCIL's epochs and rates."
 )
-RULE = "best: test accuracy at the epoch of best accuracy on the held-out images; last: at the last epoch."
+RULE = (
+    "best: test accuracy at the epoch of best accuracy on the held-out images, of the network that a run ends with; last:"
+    " at the last epoch."
+)
+
+
+def facts_of(data: Mapping[str, Any]) -> Facts:
+    """Return the sizes of the training set by the settings of the data, which may hold out another share."""
+    facts, whole = FACTS[data["source"]], WHOLE.get(data["source"])
+    if whole is None:
+        return facts
+    return replace(facts, num_examples=whole - round(data.get("held_out", DataSettings.held_out) * whole))
 
 
 @dataclass(frozen=True)

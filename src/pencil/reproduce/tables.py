@@ -4,7 +4,7 @@ import csv
 import io
 from collections.abc import Sequence
 
-from pencil.reproduce.compare import Entry, Line, compare
+from pencil.reproduce.compare import STAR, Entry, Line, compare, told_more
 from pencil.reproduce.lengths import STEP_STAYS, keeps_step
 from pencil.reproduce.page import Grid, Heading, Part
 from pencil.reproduce.paper import MEASURES
@@ -66,7 +66,7 @@ def _quoted(lines: Sequence[Line]) -> list[Part]:
     by_source: dict[str, list[str]] = {}
     for line in lines:
         if line.quoted:
-            by_source.setdefault(line.quoted, []).append(line.system.title)
+            by_source.setdefault(line.quoted, []).append(line.title)
     return [f"Rows that the paper quotes from {source}: {', '.join(rows)}." for source, rows in by_source.items()]
 
 
@@ -128,8 +128,9 @@ def _run(record: Record) -> tuple[str, ...]:
         versions += f"; until epoch {each['until_epoch']} commit {str(each.get('commit', 'unknown'))[:10]}"
         versions += f" on {each['device']}" if each.get("device") != made.get("device") else ""
     return (
-        record["system"], record["cell"], str(record["seed"]), number("test_accuracy", "best"),
-        number("test_accuracy", "last"), number("label_accuracy", "given"), number("label_accuracy", "corrected"),
+        record["system"] + STAR * told_more(record), record["cell"], str(record["seed"]),
+        number("test_accuracy", "best"), number("test_accuracy", "last"),
+        number("label_accuracy", "given"), number("label_accuracy", "corrected"),
         number("detection", "auprc", 4), str(record["epochs"]), str(record.get("at_once", NONE)),
         f"{record['seconds'] / 60:.1f}",
         f"{record['seconds_compiled']:.0f}" if "seconds_compiled" in record else NONE,

@@ -10,7 +10,7 @@ from pencil import methods, recipes
 from pencil.config import Settings, from_document, merge
 from pencil.errors import PencilError, did_you_mean
 from pencil.reproduce.lengths import share_out
-from pencil.reproduce.study import FACTS, SYSTEMS, Cell, Study, System
+from pencil.reproduce.study import FACTS, SYSTEMS, Cell, Study, System, facts_of
 from pencil.run.lengths import asked_lengths, other_lengths
 from pencil.run.plan import one_spelling
 from pencil.run.queue import Job
@@ -94,7 +94,7 @@ class Trial:
 
     @property
     def num_examples(self) -> int:
-        return FACTS[self.dataset].num_examples
+        return facts_of(self.asked["data"]).num_examples
 
     def folder(self, out: Path) -> Path:
         """The run's folder."""
@@ -180,7 +180,7 @@ def _trial(study: Study, system: System, cell: Cell, seed: int, wanted: Wanted) 
     phases = asked.get("phases", {})
     kind.check_phases(phases)
     # A recipe may set more by lengths than these, as a step by which labels still flip in a few epochs.
-    facts = replace(FACTS[asked["data"]["source"]], phase_names=kind.phase_names, lengths=asked_lengths(asked))
+    facts = replace(facts_of(asked["data"]), phase_names=kind.phase_names, lengths=asked_lengths(asked))
     recipe = recipes.resolve(asked["recipe"], system.method, facts)
     whole = merge(recipe, {"phases": phases})
     lengths = {name: int(phase["epochs"]) for name, phase in whole["phases"].items()}

@@ -14,7 +14,9 @@ GROUPS = {
 }
 """Fields that are there where the data has a test set, or true labels, and what they consist of."""
 
-SOMETIMES: dict[str, tuple[type, ...]] = {"caution": (str,), "num_held_out": (int,)}
+SOMETIMES: dict[str, tuple[type, ...]] = {
+    "extra_information": (str,), "caution": (str,), "num_held_out": (int,),
+}  # fmt: skip
 """Fields that not every run has; runs of before did not count what they held out."""
 
 
@@ -24,6 +26,8 @@ class Summary:
 
     method: str
     dataset: str
+    extra_information: str | None = None
+    """What the method was told that PENCIL is not; it is marked with * where it is shown."""
     seed: int
     num_examples: int
     """Trained on; held-out examples are not among them."""
@@ -81,6 +85,11 @@ def read_summary(path: Path) -> dict[str, Any]:
         if not isinstance(pair, dict) or not all(isinstance(pair.get(part), int | float | None) for part in parts):
             raise damaged(path, f"its {name} is of the wrong kind")
     return fields
+
+
+def method_of(result: Mapping[str, Any]) -> str:
+    """Return the name of a run's method, with a star where it was told more than PENCIL is."""
+    return f"{result['method']}{' *' if result.get('extra_information') else ''}"
 
 
 def in_words(result: Mapping[str, Any]) -> list[tuple[str, str]]:

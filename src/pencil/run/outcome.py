@@ -1,6 +1,6 @@
 """What a finished training comes to: the summary, and the files of the run folder."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -21,6 +21,7 @@ from pencil.run.beware import beware
 from pencil.run.label_rows import label_rows
 from pencil.run.plan import Plan
 from pencil.run.preparation import OF_TABLES
+from pencil.types import Phase
 
 
 def write_outcome(
@@ -71,12 +72,13 @@ def summarise(
     steady = sum(record["seconds"] for record in history) or 1.0
     return summary.Summary(
         method=settings.method,
+        extra_information=plan.method.extra_information or None,
         dataset=dataset.name,
         seed=settings.seed,
         num_examples=len(dataset.train),
         num_held_out=len(dataset.held_out or ()),
         num_classes=dataset.num_classes,
-        test_accuracy=best_and_last(history),
+        test_accuracy=best_and_last(of_last_network(history, plan.phases)),
         label_accuracy=_label_accuracy(table, clean),
         detection=_detection(table, given, clean),
         caution=beware(plan, history),
@@ -115,6 +117,13 @@ def _detection(table: pa.Table, given: NDArray[np.int64], clean: NDArray[np.int6
     found = measure_detection(scores_of(rows), given[counted], np.asarray(rows["decision"]).astype(str), clean[counted])
     assert found.auprc is not None and found.auroc is not None
     return {"auprc": found.auprc, "auroc": found.auroc, "f1": found.suspect["f1"]}
+
+
+def of_last_network(history: list[dict[str, Any]], phases: Sequence[Phase]) -> list[dict[str, Any]]:
+    """Return the epochs of the network that a run ends with, where phases begin with a new one."""
+    fresh = {phase.name for phase in phases if phase.fresh_network}
+    starts = [n for n, epoch in enumerate(history) if epoch["phase"] in fresh and epoch["phase_epoch"] == 0]
+    return history[starts[-1] :] if starts else history
 
 
 def best_and_last(history: list[dict[str, Any]]) -> dict[str, float] | None:
