@@ -25,9 +25,9 @@ VOID = {"meta", "img", "link", "input", "br", "hr"}
 def write_run(
     path: Path, *, num_classes: int = 3, n: int = 120, epochs: tuple[int, ...] = (2, 3, 2),
     names: list[str] | None = None, test: bool = True, clean: bool = True, learned: bool = True, wrong: float = 0.3,
-    held_out: int = 20, ids: list[str] | None = None, dataset: str = "shapes",
+    held_out: int = 20, ids: list[str] | None = None, dataset: str = "shapes", least: float = 0.4,
 ) -> RunFolder:  # fmt: skip
-    """Write a finished run whose corrected labels are the truth, but for a few."""
+    """Write a finished run whose corrected labels are the truth, but for a few; `least` is the quality of kept ones."""
     rng = np.random.default_rng(num_classes + n)
     folder = RunFolder.create(path)
     truth = np.arange(n) % num_classes
@@ -36,7 +36,7 @@ def write_run(
     split = np.where(np.arange(n) < n - held_out, "train", "held-out")
     corrected = np.where((rng.random(n) < 0.05) | ((split == "train") & (not learned)), given, truth)
     moved = corrected != given
-    quality = np.where(moved, rng.uniform(0, 0.45, n), rng.uniform(0.4, 1, n)).round(6)
+    quality = np.where(moved, rng.uniform(0, 0.45, n), rng.uniform(least, 1, n)).round(6)
     confidence = rng.uniform(0.5, 1, n).round(6)
     decision = np.where(~moved & (quality >= 0.5), "keep", np.where(moved & (confidence >= 0.7), "relabel", "review"))
     trained = moved & (split == "train")

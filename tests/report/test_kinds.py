@@ -77,11 +77,19 @@ def test_a_method_that_was_told_more_has_a_star(make_run: MakeRun) -> None:
 
 
 def test_a_run_that_doubts_nothing(make_run: MakeRun) -> None:
-    folder = make_run(wrong=0.0)
+    folder = make_run(wrong=0.0, least=0.5)
     result = json.loads(folder.result.read_text())
-    assert result["num_changed"] == 0
+    assert result["num_changed"] == result["num_suspect"] == 0
     page = read_page(report_of(folder))
     assert "All 120 given labels stand" in page.text and "No class is labelled as another" in page.text
+
+
+def test_labels_in_doubt_do_not_stand_where_none_was_changed(make_run: MakeRun) -> None:
+    folder = make_run(learned=False, held_out=0, epochs=(7,))
+    result = json.loads(folder.result.read_text())
+    assert result["num_changed"] == 0 and result["num_suspect"] == 13
+    lead = read_page(report_of(folder)).all("p", kind="lead")[0].text
+    assert "stand" not in lead and "13 of 120 given labels are in doubt" in lead
 
 
 def test_a_run_without_history(make_run: MakeRun) -> None:

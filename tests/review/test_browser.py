@@ -203,6 +203,42 @@ def test_the_end_leads_back_to_what_is_left(browser: Any, make: Callable[..., Pa
         page.context.close()
 
 
+def test_what_is_not_found_is_not_said_to_be_done(browser: Any, make: Callable[..., Path], troubles: list[str]) -> None:
+    with serving(make(count=9)) as server:
+        page = opened(browser, server.address, troubles)
+        page.fill("#filters [name=find]", "no such picture")
+        shows(page, "#nothing", re.compile("^No example that is still to do matches these filters"))
+        page.context.close()
+
+
+def test_the_first_card_of_another_page_can_be_opened_by_keyboard(
+    browser: Any, make: Callable[..., Path], troubles: list[str]
+) -> None:
+    with serving(make(count=600)) as server:
+        page = opened(browser, server.address, troubles)
+        for key, place, single in (("]", "61–120 of 200", "61 of 200"), ("[", "1–60 of 200", "1 of 200")):
+            page.keyboard.press(key)
+            shows(page, "#place", place)
+            page.keyboard.press("Enter")
+            shows(page, "#place", single)
+            page.keyboard.press("Escape")
+        page.context.close()
+
+
+def test_long_names_of_classes_make_the_page_no_wider(
+    browser: Any, make: Callable[..., Path], troubles: list[str]
+) -> None:
+    with serving(make(classes=tuple(f"{number} {'long ' * 20}name" for number in range(3)))) as server:
+        page = opened(browser, server.address, troubles)
+        page.keyboard.press("Enter")
+        for width in (1280, 800, 390):
+            page.set_viewport_size({"width": width, "height": 800})
+            shows(page, ".top .share >> nth=0", "90%")
+            edge = page.locator(".top .share >> nth=0").bounding_box()
+            assert edge["x"] + edge["width"] <= width
+        page.context.close()
+
+
 def test_a_page_left_open_decides_nothing_in_another_run(browser: Any, make: Callable[..., Path]) -> None:
     other = make()
     with serving(make()) as server:
@@ -253,6 +289,19 @@ def test_a_class_that_is_looked_for_before_the_next_page_is_there_is_not_for_its
         said(page, "1 of 200")
         assert server.client.get("/api/example?row=180")["state"] == -2, "nobody has decided it"
         page.keyboard.press("Escape")
+        page.context.close()
+
+
+def test_a_search_begun_before_the_next_page_is_there_goes_on(
+    browser: Any, make: Callable[..., Path], troubles: list[str]
+) -> None:
+    with serving(make(count=600)) as server:
+        page = opened(browser, server.address, troubles)
+        accept_the_last_of_a_page(page, then="/")
+        page.keyboard.type("cask")
+        shows(page, "#nothing", re.compile("^No example"))
+        said(page, "1 of 200")
+        assert page.input_value("#filters [name=find]") == "cask"
         page.context.close()
 
 

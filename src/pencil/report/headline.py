@@ -36,6 +36,8 @@ def lead(material: Material) -> str:
     total, changed = int((material.given >= 0).sum()), material.result["num_changed"]
     if not total:
         return "No example had a label; every label here is what the network believes."
+    if not changed and (doubted := int((material.suspect & (material.given >= 0)).sum())):
+        return f"No label was changed, but {doubted:,} of {total:,} given labels are in doubt, for a person to look at."
     if not changed:
         return f"All {total:,} given labels stand: the run found none that it would change."
     found = f"{changed:,} of {total:,} given labels, about {_rate(material)}, look wrong."

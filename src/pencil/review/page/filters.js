@@ -77,6 +77,12 @@ export function isOpenOnly() {
   return form.elements.status.value === "open";
 }
 
+// Whether anything but what was decided keeps examples out.
+export function isNarrow() {
+  const wanted = query();
+  return ["given", "corrected", "low", "high", "find"].some((name) => (wanted[name] ?? DEFAULTS[name]) !== DEFAULTS[name]);
+}
+
 export function restore() {
   const kept = new URLSearchParams(location.hash.slice(1));
   for (const name of NAMES) form.elements[name].value = kept.get(name) ?? DEFAULTS[name];

@@ -49,7 +49,8 @@ export function update(place) {
 }
 
 export function focus() {
-  grid.children[page.focus]?.firstChild.focus();
+  // Whoever began to type before a page came is not to decide by letters.
+  if (!document.activeElement?.matches("#filters input, #filters select")) grid.children[page.focus]?.firstChild.focus();
 }
 
 // How many cards stand in a line, as the window is now.

@@ -53,7 +53,9 @@ function draw() {
   $("grid").hidden = page.view !== "grid" || empty;
   $("single").hidden = page.view !== "single" || empty;
   $("nothing").hidden = !empty;
-  const done = filters.isOpenOnly() ? "Nothing is left to do here." : "No example matches these filters.";
+  const open = filters.isOpenOnly();
+  const found = open ? "No example that is still to do matches these filters." : "No example matches these filters.";
+  const done = open && !filters.isNarrow() ? "Nothing is left to do here." : found;
   const end = `This is the end of the list; ${count(page.begin)} before it.`;
   $("nothing").textContent = page.begin ? end : `${done} The final labels are written by: pencil labels RUN --apply`;
   for (const view of ["grid", "single"]) $(`view-${view}`).setAttribute("aria-pressed", String(view === page.view));
@@ -101,6 +103,12 @@ async function move(step) {
   } else if (next < 0) {
     if (step === -1 && page.begin > 0) await earlier("last");
   } else focusOn(next);
+  if (page.view === "grid") grid.focus();
+}
+
+async function turn(step) {
+  if (step > 0 ? isLastPage() : page.begin <= 0) return;
+  await (step > 0 ? later() : earlier(0));
   if (page.view === "grid") grid.focus();
 }
 
@@ -222,7 +230,7 @@ listen({
   act,
   move,
   lines: grid.columns,
-  page: (step) => (step > 0 ? !isLastPage() && later() : page.begin > 0 && earlier(0)),
+  page: turn,
   open: () => show("single"),
   toggle: () => show(page.view === "grid" ? "single" : "grid"),
   leave: () => page.view === "single" && show("grid"),
