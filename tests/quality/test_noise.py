@@ -137,3 +137,9 @@ def test_labels_that_could_not_be_found_wrong_do_not_count() -> None:
     corrected[0] = 1
     assert questioned(given, corrected, split).all()
     assert questioned(given, given, np.full(10, "train")).all()
+
+
+def test_no_label_is_questioned_by_a_method_that_moves_none_and_holds_none_out() -> None:
+    given = np.arange(10) % 3
+    asked = questioned(given, given, np.full(10, "train"), moves=False)
+    assert not asked.any() and np.isnan(estimate_noise(given[asked], given[asked], 3).rate)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pencil.errors import PencilError
-from pencil.results.summary import Summary, read_summary, write_summary
+from pencil.results.summary import Summary, in_words, read_summary, write_summary
 
 REQUIRED: dict[str, Any] = {
     "method": "pencil", "dataset": "digits", "seed": 3, "num_examples": 1797, "num_held_out": 200, "num_classes": 10,
@@ -44,6 +44,8 @@ def test_a_number_that_is_not_defined_is_null(tmp_path: Path) -> None:
     fields = json.loads((tmp_path / "result.json").read_text())
     assert fields["estimated_noise_rate"] is None
     assert fields["test_accuracy"] == {"best": None, "last": 90.0}
+    assert read_summary(tmp_path / "result.json") == fields
+    assert ("estimated noise", "–") in in_words(fields)
 
 
 def test_keys_are_sorted_so_that_two_results_compare_line_by_line(tmp_path: Path) -> None:

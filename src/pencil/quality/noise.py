@@ -63,10 +63,17 @@ def estimate_noise(
     return NoiseEstimate(_rate(counts), rate_interval, counts, _rows_normalised(counts), lower, upper)
 
 
-def questioned(given: NDArray[Any], corrected: NDArray[Any], split: NDArray[Any]) -> NDArray[np.bool_]:
-    """Say which labels could be found wrong: all, or those held out where training moved none of its own."""
+def questioned(
+    given: NDArray[Any], corrected: NDArray[Any], split: NDArray[Any], *, moves: bool = True
+) -> NDArray[np.bool_]:
+    """Say which labels could be found wrong: all, or those held out where training moved none of its own.
+
+    None, where nothing was held out and the method moves no labels.
+    """
     trained: NDArray[np.bool_] = np.asarray(split) == "train"
-    if trained.all() or (np.asarray(given) != np.asarray(corrected))[trained & (np.asarray(given) >= 0)].any():
+    if (moves and trained.all()) or (np.asarray(given) != np.asarray(corrected))[
+        trained & (np.asarray(given) >= 0)
+    ].any():
         return np.ones(len(trained), dtype=np.bool_)
     return ~trained
 

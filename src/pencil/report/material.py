@@ -113,7 +113,7 @@ def gather(run: Run) -> Material:
     for labels in (given, corrected, network, clean):
         if labels.size and not -1 <= labels.min() <= labels.max() < len(classes):
             raise damaged(folder.labels, "it names a class that classes.json does not have")
-    asked = questioned(given, corrected, split)
+    asked = questioned(given, corrected, split, moves=result["estimated_noise_rate"] is not None)
     return Material(
         folder=folder,
         result=result,

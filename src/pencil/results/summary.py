@@ -39,7 +39,7 @@ class Summary:
     num_suspect: int
     """Examples, trained on or held out, whose decision is not `keep`."""
     estimated_noise_rate: float
-    """Percent of the given labels believed wrong, those of held-out examples among them."""
+    """Percent of the given labels believed wrong, those of held-out examples among them; NaN where none was judged."""
     seconds: float
     images_per_second: float
     environment: Mapping[str, Any]
@@ -74,7 +74,9 @@ def read_summary(path: Path) -> dict[str, Any]:
     kinds: dict[str, tuple[type, ...]] = {
         **dict.fromkeys(("method", "dataset"), (str,)),
         **dict.fromkeys(("seed", "num_examples", "num_classes", "num_changed", "num_suspect"), (int,)),
-        **dict.fromkeys(("estimated_noise_rate", "seconds", "images_per_second"), (int, float)),
+        **dict.fromkeys(("seconds", "images_per_second"), (int, float)),
+        # Null where no label was judged, but there.
+        "estimated_noise_rate": (int, float, *([type(None)] if "estimated_noise_rate" in fields else [])),
         "environment": (dict,),
         **{name: kind for name, kind in SOMETIMES.items() if name in fields},
     }

@@ -68,7 +68,8 @@ def summarise(
     settings, dataset = plan.settings, plan.dataset
     given, corrected = (np.asarray(table[name].fill_null(-1)) for name in ("given", "corrected"))
     clean = np.asarray(table["clean"].fill_null(-1)) if "clean" in table.column_names else None
-    asked = questioned(given, corrected, np.asarray(table["split"]))
+    moves = any(phase.rule.moves for phase in plan.phases)
+    asked = questioned(given, corrected, np.asarray(table["split"]), moves=moves)
     steady = sum(record["seconds"] for record in history) or 1.0
     return summary.Summary(
         method=settings.method,
