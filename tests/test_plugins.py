@@ -107,3 +107,12 @@ def test_a_users_method_must_be_one(tmp_path: Path) -> None:
     file.write_text(METHOD_FILE)
     with pytest.raises(PencilError, match=r"mine\.py:not_a_method is no pencil\.methods\.Method"):
         methods.create(f"{file}:not_a_method", {}, 3)
+
+
+@pytest.mark.parametrize("rest", ["lazy", "lazy:0.3", "lazy:matrix.csv"])
+def test_a_users_file_is_known_whatever_argument_follows(tmp_path: Path, rest: str) -> None:
+    file = tmp_path / "lazy.py"
+    file.write_text("first = 1")
+    [before] = plugins.digests([f"{file}:{rest}"]).values()
+    file.write_text("second = 2")
+    assert plugins.digests([f"{file}:{rest}"]) != {f"{file}:{rest}": before}

@@ -16,6 +16,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from pencil.config.own_code import MARK
 from pencil.errors import PencilError, did_you_mean
 from pencil.lines import first_line
 
@@ -39,7 +40,7 @@ def find(package: str, name: str, attribute: str, *, kind: str) -> Any:
 
 def digests(named: Iterable[str]) -> dict[str, str]:
     """Return a digest of each user's file among such names, by the name."""
-    files = {name: Path(name.rpartition(":")[0]) for name in named if ".py:" in name}
+    files = {name: Path(f"{name.partition(MARK)[0]}.py") for name in named if MARK in name}
     return {name: hashlib.sha256(file.read_bytes()).hexdigest() for name, file in files.items() if file.is_file()}
 
 

@@ -230,6 +230,11 @@ def numbered(pencil: Command) -> Path:
     return Path("run")
 
 
+def test_images_for_a_run_on_a_table_are_told(pencil: Command, numbered: Path) -> None:
+    ended = pencil("predict", numbered, image_folder(Path("photos")))
+    assert ended.code == 2 and "photos has images, the run was trained on rows" in ended.line
+
+
 def test_labels_that_are_numbers_are_matched_as_numbers(pencil: Command, numbered: Path) -> None:
     batch = write_table("batch.csv", "a,label", ["0,1.0", "1,2.00", "2,3", "1,x", "2,03", "0, 1"])
     given = predict_run(numbered, batch).given.tolist()

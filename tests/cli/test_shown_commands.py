@@ -1,5 +1,6 @@
 """Commands that are printed work when they are copied, whatever the paths in them are called."""
 
+import html
 import json
 import re
 import shlex
@@ -11,9 +12,9 @@ import pytest
 
 from pencil.config import DataSettings
 from pencil.data.located import read_dataset
+from pencil.engine import Stopped
 from pencil.errors import PencilError
 from pencil.results.folder import RunFolder
-from pencil.run.fit import Interrupted
 from pencil.run.refuse import refuse_unnamed_code
 
 from .conftest import QUICK, Command, write_rows
@@ -38,6 +39,10 @@ def command_in(text: str, ends: str = "$") -> list[str]:
 
 def stop(*args: object, **named: object) -> NoReturn:
     raise KeyboardInterrupt
+
+
+def stop_in_order(*args: object, **named: object) -> NoReturn:
+    raise Stopped
 
 
 def fail(*args: object, **named: object) -> NoReturn:
@@ -79,8 +84,10 @@ def test_stopped_at_once(pencil: Command, odd_run: Path, monkeypatch: pytest.Mon
     assert ended.code == 130 and command_in(ended.line) == ["train", "--resume", "--out", "my runs/two"]
 
 
-def test_stopped_in_order() -> None:
-    assert command_in(str(Interrupted(ODD, 2))) == ["train", "--resume", "--out", str(ODD)]
+def test_stopped_in_order(pencil: Command, odd_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pencil.engine.Engine.train", stop_in_order)
+    ended = pencil("train", "my rows.npz", "--out", "my runs/two", *QUICK, "--quiet")
+    assert ended.code == 128 and command_in(ended.line) == ["train", "--resume", "--out", "my runs/two"]
 
 
 def test_a_parent_that_is_not_finished(pencil: Command, odd_run: Path) -> None:
@@ -102,3 +109,99 @@ def test_code_that_must_be_named_again() -> None:
         read_dataset(DataSettings(source=code))
     with pytest.raises(PencilError, match=re.escape("--method 'my code.py:read'")):
         refuse_unnamed_code({"method": code}, {}, RunFolder(ODD))
+
+
+@pytest.mark.parametrize("how", [stop, stop_in_order])
+def test_a_run_with_code_of_its_own_that_was_stopped(
+    pencil: Command, own_code: list[str], monkeypatch: pytest.MonkeyPatch, how: object
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr("pencil.engine.Engine.train", how)
+        ended = pencil("train", *own_code, "--out", "stopped", "--epochs", "1", "--quiet")
+    assert "--resume" in ended.line
+    assert pencil("train", "--from", "stopped").line.endswith(ended.line.partition("pencil train")[2])
+    assert pencil(*command_in(ended.line)).code == 0
+
+
+def test_a_finished_run_with_code_of_its_own(
+    pencil: Command, own_code: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pencil.review.serve.serve", stop)
+    with monkeypatch.context() as patched:
+        patched.setattr("pencil.report.make_report", fail)
+        ended = pencil("train", *own_code[:1], *own_code[3:], "--out", "own", "--epochs", "2,9,1")
+    told = next(line for line in ended.err.splitlines() if "report could not be made" in line)
+    assert pencil(*command_in(told)).code == 0
+    shown = next(line for line in ended.out.splitlines() if line.startswith("next"))
+    review, predict = command_in(shown, ends=", or"), command_in(shown.partition(", or: ")[2])
+    assert pencil(*review).code == 0 and pencil(*predict).code == 0
+    page = html.unescape(Path("own/report.html").read_text(encoding="utf-8"))
+    steps = [shlex.split(step)[1:] for step in re.findall("<code>(pencil .* .*?)</code>", page)]
+    [start] = [step for step in steps if "--from" in step]
+    assert review in steps and predict in steps and pencil(*start).code == 0
+
+
+def test_code_is_named_from_another_folder(
+    pencil: Command, own_code: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr("pencil.engine.Engine.train", stop)
+        pencil("train", *own_code, "--out", "run", "--epochs", "1", "--quiet")
+    Path("elsewhere").mkdir()
+    monkeypatch.chdir("elsewhere")
+    there = [word.replace("my code.py", "../my code.py") for word in own_code]
+    ended = pencil("train", *there, "--resume", "--out", "../run")
+    assert ended.code == 0 and "has changed" not in ended.err
+    assert pencil("train", *there, "--resume", "--out", "../run").code == 0
+    network = ("--backbone", "../my code.py:make")
+    assert pencil("predict", "../run", "../my code.py:read", *network).code == 0
+    other = [word.replace(":make", ":Mine") for word in there]
+    assert pencil("train", *other, "--resume", "--out", "../run").code == 2
+    with Path("../my code.py").open("a") as file:
+        file.write("# Otherwise.\n")
+    with pytest.warns(UserWarning, match="has changed since the run was trained"):
+        pencil("predict", "../run", "../my code.py:read", *network)
+
+
+@pytest.fixture
+def own_code(place: Path) -> list[str]:
+    """What names code of one's own for everything that can be."""
+    (place / "my code.py").write_text(OWN)
+    options = ("--method", "Mine", "--backbone", "make", "--noise", "swap")
+    return ["my code.py:read", *(word if word[0] == "-" else f"my code.py:{word}" for word in options)]
+
+
+OWN = """
+import numpy as np
+from torch import nn
+from pencil.data import from_arrays
+from pencil.losses import cross_entropy
+from pencil.methods import Method
+from pencil.table import MovingAverage
+from pencil.types import Phase, Terms
+
+
+def read(request):
+    labels = np.arange(80) % 2
+    rows = np.random.default_rng(0).normal(size=(80, 4)) + 3 * labels[:, None]
+    return from_arrays(rows.astype(np.float32), labels)
+
+
+def make(spec, num_classes):
+    return nn.Linear(*spec.shape, num_classes)
+
+
+def swap(num_classes, argument):
+    return 0.7 * np.eye(num_classes) + 0.3 / num_classes
+
+
+class Mine(Method):
+    phase_names = ("only",)
+
+    def phases(self, settings):
+        only = self.phase_setting(settings, "only")
+        return (Phase("only", only.epochs, only.lr, MovingAverage(0.5), track_predictions=True),)
+
+    def loss(self, batch):
+        return Terms({"cross_entropy": cross_entropy(batch.logits, batch.given)})
+"""

@@ -101,6 +101,15 @@ def test_lines_that_do_not_fit(examples, tmp_path, content, message):
     assert str(tmp_path / "l.txt") in str(caught.value)
 
 
+@pytest.mark.parametrize(("mark", "called"), [(";", '";"'), ("\t", "tabs")])
+@pytest.mark.parametrize("header", ["", "id{}label\n"])
+def test_lines_that_are_separated_by_another_mark(examples, tmp_path, mark, called, header):
+    lines = "".join(f"{name}{mark}cat\n" for name in "abcd")
+    (tmp_path / "l.csv").write_text(header.format(mark) + lines)
+    with pytest.raises(PencilError, match=f"l.csv: it seems to be separated by {called}; separate it by commas"):
+        given(examples, tmp_path / "l.csv")
+
+
 def test_a_wrong_key_suggests_the_near_one(examples, tmp_path):
     np.savez(tmp_path / "l.npz", aggre_label=WANTED, clean_label=WANTED)
     with pytest.raises(PencilError, match=r'no labels called "agre_label". Did you mean "aggre_label"'):

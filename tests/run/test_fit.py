@@ -198,6 +198,14 @@ def test_a_run_that_goes_on_with_edited_code_of_ones_own_says_so(
     assert made["own_code"] != before and len(made["earlier"]) == 1
 
 
+def test_a_run_says_what_its_noise_means(tmp_path: Path, quick: dict[str, Any]) -> None:
+    x, y = np.random.default_rng(0).normal(size=(80, 4)).astype(np.float32), np.arange(80) % 2
+    pencil.fit(x, y, out=tmp_path / "run", settings=quick, epochs=(1, 1, 1), noise="symmetric:0.4")
+    noise = json.loads((tmp_path / "run" / "split.json").read_text())["noise"]
+    assert noise["spec"] == "symmetric:0.4" and "the true one included" in noise["convention"]
+    assert 0 < noise["measured_percent"] < 40
+
+
 def test_a_finished_run_resumes_to_itself(finished: Any) -> None:
     _, result = finished
     before = {p.name: p.stat().st_mtime_ns for p in result.folder.iterdir() if p.is_file() and p.name != "lock"}

@@ -44,12 +44,14 @@ def report(
 def add_report(run: Path) -> None:
     """Make the page of a run that has just finished; whatever goes wrong costs one line, never the run."""
     from pencil.config import read_toml
+    from pencil.config.own_code import code_in, named_again
 
     command = f"pencil report {shlex.quote(str(run))}"
     try:
+        settings = read_toml(run / "config.toml")
+        command += named_again(settings, source="--source ")
         # Code of the run's own has just been run at the user's word.
-        source = str(read_toml(run / "config.toml").get("data", {}).get("source", ""))
-        write_report(run, source=source if ".py:" in source else "")
+        write_report(run, source=code_in(settings).get("source", ""))
     except (KeyboardInterrupt, Terminated) as stopped:
         raise type(stopped)(f"the run is finished, only its report is missing; make it with: {command}") from None
     except Exception as error:

@@ -7,6 +7,8 @@ from typing import Any
 
 import typer
 
+from pencil.config import read_toml
+from pencil.config.own_code import named_again
 from pencil.results.summary import in_words
 
 
@@ -18,7 +20,10 @@ def print_summary(result: Mapping[str, Any], folder: Path, source: str) -> None:
     if pictures := sorted(file.name for file in (folder / "pictures").glob("*.png")):
         rows.append(("pictures", f"{folder / 'pictures'}: {', '.join(pictures)}"))
     run = shlex.quote(str(folder))
-    rows.append(("next", f"pencil review {run}, or: pencil predict {run} {shlex.quote(source)}"))
+    settings = read_toml(folder / "config.toml")
+    review = f"pencil review {run}{named_again(settings, source='--source ')}"
+    predict = f"pencil predict {run} {shlex.quote(source)}{named_again(settings, backbone='--backbone ')}"
+    rows.append(("next", f"{review}, or: {predict}"))
     width = max(len(name) for name, _ in rows)
     for name, text in rows:
         typer.echo(f"{name:<{width}}  {text}")

@@ -1,7 +1,6 @@
 """`pencil train`: from data to a run folder."""
 
 import json
-import shlex
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -149,6 +148,8 @@ def _fit(
     from pencil.cli.place import Announced
     from pencil.cli.report import add_report
     from pencil.cli.summary import print_summary
+    from pencil.config import read_toml
+    from pencil.config.own_code import resume_command
     from pencil.integrations.watch import watching
     from pencil.run import fit
     from pencil.run.fit import Interrupted
@@ -166,8 +167,8 @@ def _fit(
         raise typer.Exit(128 + stopped.signal) from None
     except (KeyboardInterrupt, Terminated) as stopped:
         if (out / "checkpoint").is_dir():
-            line = "stopped at once; go on from the last checkpoint with: pencil train --resume --out "
-            raise type(stopped)(line + shlex.quote(str(out))) from None
+            command = resume_command(out, read_toml(out / "config.toml"))
+            raise type(stopped)(f"stopped at once; go on from the last checkpoint with: {command}") from None
         raise
     if is_leader():
         add_report(out)

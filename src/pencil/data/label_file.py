@@ -138,6 +138,9 @@ def _read_lines(path: Path, key: str, wanted: NDArray[np.str_]) -> tuple[Any, li
         rows = [row for row in csv.reader(file) if row]
     if not rows:
         raise PencilError("it is empty; write one label a line.")
+    if other := next((mark for mark in ";\t" if all(len(row) == 1 and mark in row[0] for row in rows)), ""):
+        found = "tabs" if other == "\t" else f'"{other}"'
+        raise PencilError(f"it seems to be separated by {found}; separate it by commas.")
     header = rows[0]
     # A first line that lacks the name asked for must not pass for an example: another column would be read.
     if key or "label" in header or (header[0] == "id" and len(header) > 1) or len(header) > 2:

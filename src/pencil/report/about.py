@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from pencil.config.own_code import named_again
 from pencil.report.material import Material
 from pencil.results.summary import method_of
 
@@ -27,12 +28,15 @@ def next_steps(material: Material) -> list[Step]:
     data = shlex.quote(source) if source and not source.startswith("<") else "NEW-DATA"
     steps = []
     if suspects := material.result["num_suspect"]:
-        steps.append(Step(f"pencil review {run}", f"Look at the {suspects:,} suspects in the browser and decide."))
+        review = f"pencil review {run}{named_again(material.settings, source='--source ')}"
+        steps.append(Step(review, f"Look at the {suspects:,} suspects in the browser and decide."))
         steps.append(Step(f"pencil labels {run}", "See how many labels stricter or looser thresholds touch."))
     steps.append(Step(f"pencil labels {run} --apply", "Write the final labels, people’s decisions first."))
     if suspects and material.learned:
         purpose = "Go on from here after the review, people’s decisions locked."
-        steps.append(Step(f"pencil train {data} --from {run} --out {shlex.quote(f'{path}-reviewed')}", purpose))
+        again = named_again(material.settings, method="--method ", backbone="--backbone ", noise="--noise ")
+        out = shlex.quote(f"{path}-reviewed")
+        steps.append(Step(f"pencil train {data} --from {run} --out {out}{again}", purpose))
     if not material.learned and material.settings.get("method") != "pencil":
         steps.append(
             Step(
@@ -40,7 +44,8 @@ def next_steps(material: Material) -> list[Step]:
                 "Have every training label examined by PENCIL.",
             )
         )
-    steps.append(Step(f"pencil predict {run} {data}", "Use the trained network."))
+    again = named_again(material.settings, backbone="--backbone ")
+    steps.append(Step(f"pencil predict {run} {data}{again}", "Use the trained network."))
     return steps
 
 

@@ -33,8 +33,8 @@ SCHEDULES = (
     "and 80, as in the second step of Tanaka et al.; joint optimization has PENCIL's epochs and rates."
 )
 RULE = (
-    "best: test accuracy at the epoch of best accuracy on the held-out images, of the network that a run ends with; last:"
-    " at the last epoch."
+    "best: test accuracy at the epoch of best accuracy on the held-out images, of the network that a run ends with; "
+    "last: at the last epoch."
 )
 
 

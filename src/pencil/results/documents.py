@@ -69,11 +69,22 @@ def read_classes(path: Path) -> tuple[str, ...]:
     return tuple(names)
 
 
-def write_split(path: Path, *, train: int, held_out: int, test: int, fingerprint: str, inputs: str, seed: int) -> None:
-    """Write split.json: how many examples went where, and what it takes to draw the same split again."""
+def write_split(
+    path: Path,
+    *,
+    train: int,
+    held_out: int,
+    test: int,
+    fingerprint: str,
+    inputs: str,
+    seed: int,
+    noise: Mapping[str, Any] | None = None,
+) -> None:
+    """Write split.json: how many examples went where, what it takes to draw the split again, and injected noise."""
     # Ids of every split would be as large as the data; the seed and the fingerprint say the same.
     counts = {"train": train, "held_out": held_out, "test": test}
-    write_json(path, {**counts, "fingerprint": fingerprint, "inputs": inputs, "seed": seed})
+    injected = {"noise": dict(noise)} if noise else {}
+    write_json(path, {**counts, "fingerprint": fingerprint, "inputs": inputs, "seed": seed, **injected})
 
 
 def missing(path: Path) -> PencilError:

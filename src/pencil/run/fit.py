@@ -1,6 +1,5 @@
 """Trains: from data and settings to a finished run folder, or on from where a run stopped."""
 
-import shlex
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -11,6 +10,7 @@ from typing import Any
 
 from pencil.backbones import name_of
 from pencil.config import from_document, merge, plain_numbers, read_toml, to_document, write_toml
+from pencil.config.own_code import as_document, as_run_names, code_in, resume_command
 from pencil.engine import Stopped
 from pencil.errors import PencilError
 from pencil.plugins import blamed
@@ -50,8 +50,7 @@ Document = Mapping[str, Any]
 class Interrupted(Exception):
     """The run was stopped on request and can be resumed."""
 
-    def __init__(self, folder: Path, signal: int, way_on: str = "") -> None:
-        way_on = way_on or f"go on with: pencil train --resume --out {shlex.quote(str(folder))}"
+    def __init__(self, folder: Path, signal: int, way_on: str) -> None:
         super().__init__(f"stopped; {way_on}")
         self.folder, self.signal = folder, signal
 
@@ -165,12 +164,13 @@ def _resume(
     if epochs is not None:
         lengths = phase_lengths(str(saved["method"]), epochs)
         asked = merge(asked, {"phases": {name: {"epochs": count} for name, count in lengths.items()}})
-    refuse_other_settings(saved, asked, folder)
+    refuse_other_settings(saved, as_run_names(asked, saved), folder)
     hardware = merge(saved.get("hardware", {}), asked.get("hardware", {}))
     given = None if source is None or isinstance(source, (str, Path)) else source
     settings = merge(
         to_document(at_home(from_document(saved), folder.homes())),
         {"hardware": hardware},
+        as_document(code_in(asked)),
         {} if own_network is None else {"backbone": own_network},
     )
     prepared = plan(given, settings, download=download, cache_dir=cache_dir, complete=True)
@@ -250,12 +250,12 @@ def _train(
 
 
 def _way_on(prepared: Plan, folder: RunFolder, kept: tempfile.TemporaryDirectory[str] | None) -> str:
-    """Say how a stopped run goes on where the shell cannot: nothing of it is kept, or it was given data in Python."""
+    """Say how a stopped run goes on; the shell cannot where nothing of it is kept, or it was given data in Python."""
     if kept is not None:
         return "nothing is kept of a run without out, so begin again."
     if prepared.own_network is not None or prepared.settings.data.source.startswith("<"):
         return f"go on with: pencil.fit(…, out={str(folder.path)!r}, resume=True), and what it was given before."
-    return ""
+    return f"go on with: {resume_command(folder.path, to_document(prepared.settings))}"
 
 
 def _finished(prepared: Plan, folder: RunFolder) -> Result:

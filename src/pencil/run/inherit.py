@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pencil.config import from_document, merge, read_toml, to_document
+from pencil.config.own_code import resume_command
 from pencil.errors import NoSuchSource, PencilError
 from pencil.results.read import Run, read_run
 from pencil.run.home import at_home
@@ -21,7 +22,7 @@ def open_parent(run: str | Path) -> Run:
     """Open a run to start from; it must be finished."""
     parent = read_run(run)
     if parent.status.state != "finished":
-        command = f"pencil train --resume --out {shlex.quote(str(run))}"
+        command = resume_command(run, read_toml(parent.folder.config))
         raise PencilError(f"the run in {run} is not finished; go on with it first: {command}")
     return parent
 

@@ -54,6 +54,7 @@ def write_description(plan: Plan, folder: RunFolder) -> None:
         fingerprint=str(dataset.facts.get("fingerprint", "")),
         inputs=inputs_digest(dataset),
         seed=plan.settings.seed,
+        noise=dataset.facts.get("noise"),
     )
 
 

@@ -17,6 +17,7 @@ from torch import nn
 
 from pencil import backbones, data, plugins
 from pencil.config import DataSettings, Settings, build_record, from_document, read_toml
+from pencil.config.own_code import MARK, same_code
 from pencil.data import Dataset, Examples, Preparation
 from pencil.data.augment import Prepare
 from pencil.data.located import from_home
@@ -67,23 +68,23 @@ def load_network(folder: RunFolder, settings: Settings, *, backbone: str | backb
     """Make a run's network and give it the run's weights; code that a run names must be named again by the user."""
     settings = at_home(settings, folder.homes())
     name = settings.backbone
-    if ".py:" in name and backbone != name:
+    if MARK in name and not (isinstance(backbone, str) and same_code(name, backbone)):
         raise PencilError(
             f"this run's network is code of its own; if you trust it, give it again: --backbone {quote(name)}"
         )
     if backbones.is_given(name) and (isinstance(backbone, str) or backbones.name_of(backbone) != name):
         raise PencilError(f"this run's network, {name}, was given in Python; give it there again, by backbone.")
-    _warn_of_other_code(folder, name)
+    wanted = backbone if backbones.is_users_own(name) else name
+    _warn_of_other_code(folder, backbones.name_of(wanted))
     preparation = read_preparation(folder)
     classes = read_classes(folder.classes)
-    wanted = backbone if backbones.is_given(name) else name
     model = backbones.create(wanted, preparation.spec, len(classes), _without_weights(settings.backbone_options))
     model = brought(model, torch.device("cpu"), torch.float32)
     weights = {k: torch.from_numpy(np.array(v)) for k, v in read_arrays(folder.model).items()}
     try:
         model.load_state_dict(weights)
     except RuntimeError:
-        changed = "that code has changed since, or " if ".py:" in name else ""
+        changed = "that code has changed since, or " if MARK in name else ""
         raise PencilError(
             f"{folder.model} does not fit the network {name}; {changed}the run folder is damaged."
         ) from None
@@ -125,13 +126,13 @@ def predict_run(
     beside = dataset.facts.get("left_out") if isinstance(source, (str, Path)) else None
     lines = beside, dataset.facts.get("missing")
     notes = (*(line for line in lines if line), *notes_on_texts(dataset, examples, features))
-    if features:
-        examples, dataset = _aligned(examples, dataset, features)
     if dataset.preparation.kind != preparation.kind or dataset.preparation.whole != preparation.whole:
         raise PencilError(
             f"{_called(source)} has {_kind(dataset.preparation)}, the run was trained on {_kind(preparation)}; give"
             " data of the same kind."
         )
+    if features:
+        examples, dataset = _aligned(examples, dataset, features)
     if dataset.preparation.raw_shape != preparation.raw_shape:
         raise PencilError(
             f"{_called(source)} has examples of shape {dataset.preparation.raw_shape}, the run was trained on "
@@ -172,7 +173,7 @@ def _data_settings(source: str, own: DataSettings, asked: Mapping[str, Any], fol
         if name in asked:
             raise PencilError(f"data.{name} is for training, here the data is taken as it is; leave it out.")
     wanted: DataSettings = build_record(DataSettings, {"source": source, **asked}, "data.")
-    if source == own.source:
+    if source == own.source or same_code(own.source, source):
         return replace(wanted, root=wanted.root or own.root, options={**own.options, **wanted.options})
     kind, names = data.source_kind(wanted), set[str]()
     with suppress(PencilError):  # The run's own data need not be there any more.

@@ -6,6 +6,7 @@ from typing import Any
 
 from pencil.backbones import is_given
 from pencil.config import from_document
+from pencil.config.own_code import code_in, same_code
 from pencil.data import inputs_digest
 from pencil.errors import PencilError
 from pencil.results.documents import read_object
@@ -36,14 +37,14 @@ def refuse_idle_recipe(settings: Document, recipe: str | None, where: str) -> No
 def refuse_unnamed_code(saved: Document, asked: Document, folder: RunFolder) -> None:
     """Code that a run folder names is imported only where the user names it too."""
     places = {"method": "--method", "backbone": "--backbone", "source": "the source", "noise": "--noise"}
+    if is_given(str(saved.get("backbone"))) and not asked.get("backbone"):
+        raise PencilError(f"the network of the run in {folder.path} was given in Python; give it again.")
+    before, now = code_in(saved), code_in(asked)
     for key, option in places.items():
-        before, now = (layer.get(key) or layer.get("data", {}).get(key) for layer in (saved, asked))
-        if key == "backbone" and is_given(str(before)) and not now:
-            raise PencilError(f"the network of the run in {folder.path} was given in Python; give it again.")
-        if ".py:" in str(before) and now != before:
+        if key in before and not same_code(before[key], now.get(key, "")):
             raise PencilError(
                 f"the run in {folder.path} uses code of its own; if you trust it, name it again:"
-                f" {option} {shlex.quote(str(before))}"
+                f" {option} {shlex.quote(before[key])}"
             )
 
 

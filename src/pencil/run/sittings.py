@@ -6,6 +6,7 @@ from typing import Any
 
 from pencil import plugins, recipes
 from pencil.config import Settings, to_document
+from pencil.config.own_code import code_in, without_folder
 from pencil.results.environment import environment
 from pencil.run.build import Machine
 from pencil.runtime import device_name
@@ -54,11 +55,10 @@ class Sittings:
 
 def own_code(document: Mapping[str, Any]) -> dict[str, str]:
     """Return a digest of each of a user's own files that settings name, in the shape of config.toml, by the name."""
-    data = document.get("data", {})
-    named = (document.get("method"), document.get("backbone"), data.get("source"), data.get("noise"))
-    return plugins.digests(str(name) for name in named if name)
+    return plugins.digests(code_in(document).values())
 
 
 def changed(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """Return which of a user's files are no longer what they were."""
-    return [name for name, digest in now.items() if name in before and before[name] != digest]
+    known = {without_folder(name): digest for name, digest in before.items()}
+    return [name for name, digest in now.items() if known.get(without_folder(name), digest) != digest]
