@@ -204,6 +204,14 @@ def test_cross_entropy_as_long_as_pencil_has_its_epochs_and_rates() -> None:
         start += phase.epochs
 
 
+def test_without_noise_pencil_is_also_set_as_for_asymmetric_noise() -> None:
+    (clean,) = plan_trials(STUDIES["clean"], systems=["pencil_asymmetric_settings"], trials=1, wanted=Wanted())
+    (noisy,) = _plan("table4", cells="asymmetric-10", systems="pencil")
+    assert clean.settings.options == noisy.settings.options
+    assert clean.settings.phases == noisy.settings.phases
+    assert clean.settings.optimizer == noisy.settings.optimizer
+
+
 def test_a_run_whose_first_phase_the_data_ended_is_a_record_of_its_trial(tmp_path: Path, record: Callable) -> None:  # type: ignore[type-arg]
     (trial,) = _plan("default", cells="symmetric-70", systems="pencil")
     path = trial.record(tmp_path)

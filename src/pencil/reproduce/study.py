@@ -125,6 +125,11 @@ SYSTEMS = _systems(
         starred=True,
     ),
     System("pencil", "PENCIL", "pencil"),
+    System(
+        "pencil_asymmetric_settings", "PENCIL, set as for 10% asymmetric noise", "pencil",
+        {"entropy_weight": 0.4, "label_lr": "600"},
+        phases={"backbone": {"lr": "0.06"}, "labels": {"lr": "0.06"}},
+    ),
     System("pencil_anchor_1", "PENCIL, a = α·c = 1", "pencil", {"anchor": 1.0}),
     System("pencil_anchor_0.5", "PENCIL, a = α·c = 0.5", "pencil", {"anchor": 0.5}),
     System("pencil_classic_kl", "PENCIL with the classic KL (Eq. 2)", "pencil", {"classification": "classic"}),
@@ -221,8 +226,9 @@ _LIST = (
     Study(
         "clean", "CIFAR-10 without noise", "cifar10", "preact_resnet32",
         (Cell("symmetric-0", "no noise", "paper/cifar10-symmetric-10"),),
-        ("No noise is added; the settings are those of 10% symmetric noise. As long as PENCIL: its 320 epochs and "
-         "rates. Which schedule the paper's figure comes from, it does not say.", SPLIT, RULE),
+        ("No noise is added; the settings are those of 10% symmetric noise, and in a row of its own those of 10% "
+         "asymmetric noise: no noise is the limit of both. As long as PENCIL: its 320 epochs and rates. Which schedule "
+         "the paper's figure comes from, it does not say.", SPLIT, RULE),
     ),
     Study(
         "ablation", "Parts of PENCIL's loss: CIFAR-10", "cifar10", "preact_resnet32",
