@@ -66,3 +66,4 @@ def test_a_folder_beside_another_root_is_refused(fakes, load_data, tmp_path):
     fakes.image_folder(tmp_path / "others")
     with pytest.raises(PencilError, match=r"photos is a folder of data itself; leave out --root .*others\.$"):
         load_data(tmp_path / "photos", root=str(tmp_path / "others"))
+    assert load_data(tmp_path / "photos", root=str(tmp_path / "photos")).name == "photos"

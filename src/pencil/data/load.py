@@ -106,7 +106,7 @@ def _resolve(settings: DataSettings) -> tuple[str, Path | None]:
         return source, Path(settings.root) if settings.root else None
     path = Path(source)
     if path.is_dir():
-        if settings.root:
+        if settings.root and Path(settings.root).resolve() != path.resolve():
             raise PencilError(f"{path} is a folder of data itself; leave out --root {settings.root}.")
         return _folder_kind(path), path
     if path.is_file():
