@@ -236,6 +236,32 @@ def test_a_fit_that_fails_leaves_what_was_learned_before(noisy: Any) -> None:
     assert np.array_equal(model.predict(x), before)
 
 
+@pytest.mark.parametrize("again", ["fewer columns", "other names"])
+def test_a_fit_that_fails_leaves_the_columns_of_the_one_before(noisy: Any, again: str) -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(noisy[0], columns=list("abcd"))
+    model = quick(epochs=2).fit(frame, noisy[1])
+    before = model.predict(frame)
+    with pytest.raises(ValueError, match="no method"):
+        model.set_params(method="nonsense").fit(
+            frame[["a", "b"]] if again == "fewer columns" else frame.rename(columns=str.upper), noisy[1]
+        )
+    assert np.array_equal(model.predict(frame), before)
+    assert model.n_features_in_ == 4 and list(model.feature_names_in_) == list("abcd")
+
+
+def test_masked_values_are_refused(noisy: Any, fitted: PencilClassifier) -> None:
+    x, y, _ = noisy
+    hidden = np.ma.array(x, mask=x > 5)
+    with pytest.raises(ValueError, match="X has masked values; fill them in, or leave out their rows"):
+        quick().fit(hidden, y)
+    with pytest.raises(ValueError, match=r"y has masked values; .*leave out their rows"):
+        quick().fit(x, np.ma.array(y, mask=y == 0))
+    with pytest.raises(ValueError, match="X has masked values"):
+        fitted.predict(hidden)
+    assert np.array_equal(fitted.predict(np.ma.array(x)), fitted.predict(x))
+
+
 def test_images_beyond_any_scale_are_refused_at_fit() -> None:
     deep = np.random.default_rng(0).integers(0, 65_536, (40, 8, 8), dtype=np.uint16)
     with pytest.raises(ValueError, match=r"image values reach to 65\d+; give 0 to 255 or 0 to 1"):

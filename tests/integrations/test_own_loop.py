@@ -291,6 +291,17 @@ def test_an_index_is_made_of_positions(index: Tensor, message: str) -> None:
             asking()
 
 
+@pytest.mark.parametrize("kind", ["uint8", "uint16", "uint32", "uint64", "int16"])
+def test_an_index_may_be_of_any_whole_type(kind: str) -> None:
+    labels, index = table(), INDEX.numpy().astype(kind)
+    labels.start_epoch(1)
+    labels.loss(leaf(LOGITS), index).backward()
+    labels.step(torch.from_numpy(index))
+    assert torch.equal(labels.table.columns["label_logits"], separately((LOGITS, INDEX)))
+    with pytest.raises(PencilError, match="index holds 6; the examples of this table are 0 to 5"):
+        labels.loss(LOGITS, np.array([0, 1, 6], dtype=kind))
+
+
 @pytest.mark.parametrize(
     "options", [{"settle": True}, {"by_clean_probability": True, "by_class_shares": True}, {"from_best": True}]
 )

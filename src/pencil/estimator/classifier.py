@@ -1,5 +1,6 @@
 """PencilClassifier: scikit-learn's fit and predict, for labels that are partly wrong."""
 
+import copy
 from collections.abc import Mapping, Sequence
 from numbers import Integral
 from typing import Any, Self
@@ -18,7 +19,7 @@ from pencil.data import from_arrays
 from pencil.data.as_given import as_tensors
 from pencil.data.tensors import plain
 from pencil.estimator.errors import InvalidInput, value_errors
-from pencil.estimator.inputs import Scale, readable
+from pencil.estimator.inputs import Scale, readable, refuse_masked
 from pencil.estimator.training import probabilities, train
 from pencil.run.refuse import refuse_no_group
 
@@ -96,7 +97,9 @@ class PencilClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any) -> Self:
         """Train on X and its partly wrong labels y."""
-        x, given = validate_data(self, plain(X), plain(y), dtype="numeric", allow_nd=True)
+        refuse_masked(X=X, y=y)
+        noted = copy.copy(self)  # Where this fit fails, the columns of the one before count.
+        x, given = validate_data(noted, plain(X), plain(y), dtype="numeric", allow_nd=True)
         check_classification_targets(given)
         encoder = LabelEncoder().fit(given)
         if len(encoder.classes_) < 2:
@@ -107,6 +110,7 @@ class PencilClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             dataset = from_arrays(self._inputs(x, scale), encoder.transform(given), class_names=names, raw=self.raw)
             learned = train(dataset, self._asked(scale), self.epochs, self.verbose)
         # All at the end: where a later fit fails, what was learned before still goes together.
+        validate_data(self, plain(X), skip_check_array=True)
         self.classes_, self._shape, self._scale = encoder.classes_, x.shape[1:], scale
         self.model_, self._preparation = learned.model, learned.preparation
         self.label_distributions_, self.label_quality_ = learned.distributions, learned.quality
@@ -118,6 +122,7 @@ class PencilClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict_proba(self, X: Any) -> NDArray[Any]:
         """Return the probability of each class, [n, C] in the order of `classes_`."""
         check_is_fitted(self)
+        refuse_masked(X=X)
         x = validate_data(self, plain(X), dtype="numeric", allow_nd=True, reset=False)
         if x.shape[1:] != self._shape:
             raise InvalidInput(

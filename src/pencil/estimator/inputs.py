@@ -49,3 +49,10 @@ class Scale:
 def readable(x: NDArray[Any], scale: Scale | None) -> NDArray[Any]:
     """Return checked X as float32 rows or uint8 images."""
     return as_inputs(x) if scale is None else scale.read(x)
+
+
+def refuse_masked(**given: Any) -> None:
+    """Refuse hidden values by the name of what holds them: scikit-learn would read what lies under the mask."""
+    for name, values in given.items():
+        if np.ma.is_masked(values):
+            raise InvalidInput(f"{name} has masked values; fill them in, or leave out their rows.")

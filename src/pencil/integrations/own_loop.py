@@ -215,9 +215,10 @@ class LabelTable:
             )
         if given.shape != (count,):
             raise PencilError(f"index has shape {tuple(given.shape)} for {count} examples; give one number each.")
+        index_B = given.to(torch.int64)  # Not every whole type can be compared.
         # On a GPU the device refuses such an index by itself; to ask it here would wait for all that runs there.
         if given.numel() and given.device.type != "cuda":
-            for number in (int(end) for end in given.aminmax()):
+            for number in (int(end) for end in index_B.aminmax()):
                 if not 0 <= number < len(self):
                     raise PencilError(f"index holds {number}; the examples of this table are 0 to {len(self) - 1}.")
-        return given.to(self.table.columns["given"].device, torch.int64)
+        return index_B.to(self.table.columns["given"].device)
