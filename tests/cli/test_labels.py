@@ -4,13 +4,14 @@ import csv
 import json
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from pencil.results.decisions import Decisions
 
-from .conftest import QUICK, Command
+from .conftest import QUICK, Command, write_rows
 
 Table = list[dict[str, str]]
 
@@ -37,6 +38,16 @@ def test_moved_thresholds_change_the_counts(pencil: Command, trained: Path) -> N
     strict = json.loads(pencil("labels", trained, "--keep-quality", 1, "--relabel-confidence", 1, "--json").out)
     assert strict["decisions"]["review"] == len(decisions), "nothing is that certain"
     assert counts["touched"]["keep_quality"]["0.5"] == counts["decisions"]
+
+
+def test_a_label_that_fills_a_gap_differs_from_none(pencil: Command, place: Path) -> None:
+    write_rows(place / "rows.npz", y=np.where(np.arange(120) % 5, np.arange(120) % 3, -1), clean=None)
+    pencil("train", "rows.npz", "--out", "run", *QUICK)
+    loosest = ("--keep-quality", 0, "--relabel-confidence", 0)
+    final = json.loads(pencil("labels", "run", *loosest, "--json").out)["final"]
+    assert final["filled"] == 24 and final["changed"] == final["relabelled"] - 24
+    shown = pencil("labels", "run", *loosest).out
+    assert f"; {final['changed']:,} differ from the given ones, 24 are where none was given." in shown
 
 
 def test_no_threshold_replaces_unseen_what_the_run_was_told_to_be_careful_about(pencil: Command, trained: Path) -> None:

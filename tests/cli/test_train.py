@@ -114,6 +114,16 @@ def test_a_dry_run_shows_each_name_in_one_line(pencil: Command, place: Path, mon
     assert "classes    4: a\\nb, c\\x1b[31m, d\\u2028e, été\n" in ended.out
 
 
+def test_a_dry_run_counts_the_epochs_that_most_labels_being_wrong_would_add(
+    pencil: Command, rows: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pencil.run.estimate.estimate_seconds", lambda plan, machine: float(plan.epochs))
+    ended = pencil("train", rows, "--dry-run")
+    assert "labels: 40 epochs (up to 100 where most labels are wrong)" in ended.out, ended.err
+    assert "time       at most about 2:00 (3:00 where most labels are wrong), from" in ended.out
+    assert "time       about 0:03, from" in pencil("train", rows, "--dry-run", "--epochs", "1,1,1").out
+
+
 @pytest.mark.parametrize("shape", ["text", "json"])
 def test_a_dry_run_describes_and_writes_nothing(
     pencil: Command, rows: Path, place: Path, shape: str, monkeypatch: pytest.MonkeyPatch

@@ -42,3 +42,28 @@ def test_one_that_knows_its_task_is_trusted(agreeing: int, held_out: int, kept: 
 def test_a_network_beside_labels_that_never_moved_is_no_witness() -> None:
     words = caution(agreeing=39, held_out=100, kept=900, learned=900)
     assert words and "39% of the labels it did not learn, and training moved none of the others" in words
+
+
+@pytest.mark.parametrize(
+    ("agreeing", "common", "kept"),
+    [
+        (6, 12, 118),  # chance labels of three classes, equal rows with unlike labels
+        (12, 12, 162),  # chance labels of three classes
+        (29, 29, 269),  # one label changed, and all rows called by the name of the large class
+    ],
+)
+def test_a_network_that_only_guesses_is_noticed(agreeing: int, common: int, kept: int) -> None:
+    words = caution(agreeing=agreeing, held_out=30, kept=kept, learned=270, common=common)
+    assert words and f"{agreeing / 30:.0%} of the labels it did not learn, no more than one class for all" in words
+
+
+@pytest.mark.parametrize(
+    ("agreeing", "common", "kept"),
+    [
+        (30, 30, 260),  # held-out labels of one class, all as the network says
+        (13, 12, 162),
+        (29, 29, 270),  # no label was changed
+    ],
+)
+def test_one_that_does_better_or_changes_nothing_is_not_blamed(agreeing: int, common: int, kept: int) -> None:
+    assert caution(agreeing=agreeing, held_out=30, kept=kept, learned=270, common=common) is None

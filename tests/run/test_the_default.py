@@ -39,6 +39,17 @@ def test_a_network_that_cannot_know_says_so(tmp_path: Path) -> None:
     assert words in page and "can be replaced unseen" not in page
 
 
+def test_labels_of_pure_chance_are_not_corrected_without_a_word() -> None:
+    """Equal rows with unlike labels: held-out labels are met by chance alone, and nothing is to be learned."""
+    rng = np.random.default_rng(0)
+    x, y = np.repeat(rng.normal(size=(20, 4)), 15, axis=0).astype(np.float32), rng.integers(3, size=300)
+    result = pencil.fit(x, y, device="cpu")
+    assert result.summary["num_changed"], "else another caution speaks"
+    assert "nothing shows that the network knows its task" in result.summary.get("caution", "")
+    held_out = result.labels.filter(pc.equal(result.labels["split"], "held-out"))
+    assert "relabel" not in held_out["decision"].to_pylist()
+
+
 def test_what_was_only_held_out_is_not_changed_unseen_where_no_label_moved() -> None:
     rng = np.random.default_rng(0)
     y = np.arange(3000) % 10

@@ -43,7 +43,11 @@ def describe(
         typer.echo(json.dumps(facts | {"seconds": round(seconds, 3)}, indent=2, ensure_ascii=False))
         return
     most = "at most " if any(phase["patience"] for phase in facts["phases"]) else ""
-    typer.echo(f"time       {most}about {spoken(seconds)}, from a few steps measured just now; no run was written")
+    epochs_at_most = sum(max(phase.epochs, phase.at_most) for phase in prepared.phases)
+    time = f"{most}about {spoken(seconds)}"
+    if epochs_at_most > prepared.epochs > 0:
+        time += f" ({spoken(seconds * epochs_at_most / prepared.epochs)} where most labels are wrong)"
+    typer.echo(f"time       {time}, from a few steps measured just now; no run was written")
 
 
 def _facts(prepared: Any, device: str) -> dict[str, Any]:

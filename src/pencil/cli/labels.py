@@ -66,12 +66,11 @@ def _settle(run: Path, moved: dict[str, float], *, apply: bool, out: Path | None
     own = np.asarray(table["decision"]).astype(np.str_)
     decision = decide_again(table, thresholds, careful=careful) if moved else own
     final = final_labels(table, classes, reviewed(opened.folder), decision)
-    changed = int(
-        np.count_nonzero(np.asarray(final["final"].fill_null(-1)) != np.asarray(final["given"].fill_null(-1)))
-    )
+    given, ended = (np.asarray(final[name].fill_null(-1)) for name in ("given", "final"))
+    differ = {"changed": (given >= 0) & (ended != given), "filled": (given < 0) & (ended >= 0)}
     counts: Counts = {
         "labels": final.num_rows,
-        "final": count_sources(final) | {"changed": changed},
+        "final": count_sources(final) | {name: int(np.count_nonzero(rows)) for name, rows in differ.items()},
         "thresholds": vars(thresholds),
         "decisions": count(decision),
         "touched": touched_by(table, thresholds, careful=careful),
@@ -84,10 +83,11 @@ def _settle(run: Path, moved: dict[str, float], *, apply: bool, out: Path | None
 
 def _text(counts: Counts, run: Path) -> str:
     final = counts["final"]
+    filled = f", {final['filled']:,} are where none was given" if final["filled"] else ""
     lines = [
         f"{counts['labels']:,} labels: {final['reviewed']:,} reviewed by people, {final['relabelled']:,} relabelled by"
         f" the run, {final['given']:,} kept as given, {final['undecided']:,} undecided (kept, still in doubt);"
-        f" {final['changed']:,} differ from the given ones."
+        f" {final['changed']:,} differ from the given ones{filled}."
     ]
     if "written" in counts:
         return "\n".join([*lines, f"written to {counts['written']}"])

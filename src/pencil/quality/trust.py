@@ -8,20 +8,35 @@ CHANCE = 3.0
 """Standard errors that are taken for chance: a few held-out labels say little."""
 
 
-def caution(*, agreeing: int, held_out: int, kept: int, learned: int) -> str | None:
-    """Say what to beware of, by the labels a network did not learn and those it learned; None where all is well.
+def contradicts(*, agreeing: int, held_out: int, kept: int, learned: int) -> bool:
+    """Say whether a network agrees with fewer labels it did not learn than corrections explain, beyond chance.
 
     Labels that are kept are those believed right. A network that knows its task agrees with about as large a share of
     labels it has not seen; one that is right about few examples agrees with fewer, and takes its mistakes for theirs.
-    Where training moved no label, nothing tells the two apart.
     """
-    if not is_higher(LEAST * kept, learned, agreeing, held_out, errors=CHANCE):
+    return is_higher(LEAST * kept, learned, agreeing, held_out, errors=CHANCE)
+
+
+def caution(*, agreeing: int, held_out: int, kept: int, learned: int, common: int = 0) -> str | None:
+    """Say what to beware of, by the labels a network did not learn and those it learned; None where all is well.
+
+    Where training moved no label, nothing tells whether labels or network are wrong. `common` is how many labels it did
+    not learn are of their most common class: who agrees with no more of them may have learned nothing.
+    """
+    known = {"agreeing": agreeing, "held_out": held_out, "kept": kept, "learned": learned}
+    guesses = kept < learned and agreeing < held_out and agreeing <= common
+    if not guesses and not contradicts(**known):
         return None
     found = f"the network agrees with {agreeing / held_out:.0%} of the labels it did not learn, "
     if kept == learned:
         return (
             f"{found}and training moved none of the others: whether labels or network are wrong, nothing tells."
             " Look at corrections before you use them, or train longer or a stronger network (--epochs, --backbone)."
+        )
+    if not contradicts(**known):
+        return (
+            f"{found}no more than one class for all of them would: nothing shows that the network knows its task. Look"
+            " at corrections before you use them, or give more examples."
         )
     return (
         f"{found}where it kept {kept / learned:.0%} of those it learned: where it disagrees, it may well be the network"

@@ -17,7 +17,7 @@ from pencil.quality.noise import NoiseEstimate, estimate_noise, questioned
 from pencil.quality.thresholds import scores_of
 from pencil.results.documents import damaged
 from pencil.results.folder import RunFolder
-from pencil.results.lost_classes import lost_classes
+from pencil.results.lost_classes import lost_in_the_end
 from pencil.results.read import Run
 
 Ints = NDArray[np.int64]
@@ -90,9 +90,8 @@ class Material:
 
     @property
     def lost(self) -> tuple[str, ...]:
-        """Names of the classes that no example's label was of after the last epoch."""
-        numbers = lost_classes(self.history[-1]) if self.history else ()
-        return tuple(self.classes[number] for number in sorted(numbers) if 0 <= number < len(self.classes))
+        """Names of the classes that examples were given, and that none is believed to be of in the end."""
+        return tuple(self.classes[number] for number in sorted(lost_in_the_end(self.given, self.corrected)))
 
     def name(self, label: int) -> str:
         """Return a class's name; −1 is no label."""

@@ -3,12 +3,20 @@
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 
 def lost_classes(record: Mapping[str, Any]) -> frozenset[int]:
     """Return the classes that no label was of any more after an epoch; none where the labels went back."""
     found = record.get("lost_classes")
     whole = isinstance(found, list) and all(type(number) is int for number in found)
     return frozenset(found) if found and whole and "went_back" not in record else frozenset()
+
+
+def lost_in_the_end(given: NDArray[Any], corrected: NDArray[Any]) -> frozenset[int]:
+    """Return the classes that examples were given, and that none is believed to be of when a run is over."""
+    return frozenset(np.setdiff1d(given[given >= 0], corrected).tolist())
 
 
 def line_of(name: str) -> str:

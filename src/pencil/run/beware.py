@@ -6,22 +6,36 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pencil.quality.trust import caution
+from pencil.quality.trust import caution, contradicts
 from pencil.run.plan import Plan
 
 
 def beware(plan: Plan, history: Sequence[Mapping[str, Any]]) -> str | None:
     """Say what to beware of before labels are used; None where all is well, or where no labels were held out."""
+    known, held_out = _known(plan, history), plan.dataset.held_out
+    if not known or held_out is None:
+        return None
+    return caution(**known, common=int(np.bincount(held_out.given[held_out.given >= 0], minlength=1).max()))
+
+
+def has_last_word(plan: Plan, history: Sequence[Mapping[str, Any]]) -> bool:
+    """Say whether the network has a say in what labels end as: not one that may know too little."""
+    known = _known(plan, history)
+    return not (known and contradicts(**known))
+
+
+def _known(plan: Plan, history: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """Count labels that the network agrees with, did not learn, kept and learned; nothing where none were held out."""
     held_out, last = plan.dataset.held_out, history[-1] if history else {}
     if held_out is None or "held_out_accuracy" not in last:
-        return None
+        return {}
     learned, unlearned = _labelled(plan.dataset.train.given), _labelled(held_out.given)
-    return caution(
-        agreeing=round(last["held_out_accuracy"] * unlearned / 100),
-        held_out=unlearned,
-        kept=learned - last["relabelled"],
-        learned=learned,
-    )
+    return {
+        "agreeing": round(last["held_out_accuracy"] * unlearned / 100),
+        "held_out": unlearned,
+        "kept": learned - last["relabelled"],
+        "learned": learned,
+    }
 
 
 def _labelled(given: NDArray[np.int64]) -> int:

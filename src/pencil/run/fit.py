@@ -239,7 +239,8 @@ def _train(
             raise
     if leads:
         with blamed(prepared.settings.method):
-            write_outcome(engine, prepared, sittings.environment, folder, history.read())
+            lost = write_outcome(engine, prepared, sittings.environment, folder, history.read())
+        session.report_lost(lost)
     if log is not None:
         log.close()
     if leads:

@@ -21,7 +21,7 @@ from pencil.errors import PencilError
 from pencil.quality.decide import decide_known
 from pencil.quality.score import Scores, favoured, score
 from pencil.results import labels_table
-from pencil.run.beware import beware
+from pencil.run.beware import beware, has_last_word
 from pencil.run.plan import Plan
 
 NEVER = -1
@@ -58,8 +58,7 @@ def label_rows(
     `decided` are the classes that people chose before, by id; those of training examples are locked in the table.
     """
     dataset, careful = plan.dataset, beware(plan, history) is not None
-    # A network that may know too little has no say in what labels end as.
-    sets = [(dataset.train, _trained(engine, plan, settles=not careful), "train")]
+    sets = [(dataset.train, _trained(engine, plan, settles=has_last_word(plan, history)), "train")]
     chosen = np.array([decided.get(name, -1) for name in (dataset.held_out.ids if dataset.held_out else ())], np.int64)
     if dataset.held_out is not None:
         sets.append((dataset.held_out, _held_out(engine, plan, dataset.held_out, chosen), "held-out"))

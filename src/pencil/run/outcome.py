@@ -17,6 +17,7 @@ from pencil.results.arrays import write_arrays
 from pencil.results.decisions import reviewed
 from pencil.results.distributions import write_distributions, write_top
 from pencil.results.folder import RunFolder
+from pencil.results.lost_classes import lost_in_the_end
 from pencil.run.beware import beware
 from pencil.run.label_rows import label_rows
 from pencil.run.plan import Plan
@@ -26,8 +27,11 @@ from pencil.types import Phase
 
 def write_outcome(
     engine: Engine, plan: Plan, made_with: Mapping[str, Any], folder: RunFolder, history: list[dict[str, Any]]
-) -> None:
-    """Write labels, distributions, weights, what prediction needs, and last of all result.json."""
+) -> frozenset[int]:
+    """Write labels, distributions, weights, what prediction needs, and last of all result.json.
+
+    Return the classes that lost all their examples.
+    """
     table, believed = label_rows(engine, plan, history, reviewed(folder))
     labels_table.write_labels(folder.labels, table)
     if believed.classes.shape[1]:
@@ -38,6 +42,7 @@ def write_outcome(
     write_arrays(folder.model, weights)
     write_description(plan, folder)
     summary.write_summary(folder.result, summarise(engine, plan, made_with, history, table))
+    return lost_in_the_end(*(np.asarray(table[name].fill_null(-1)) for name in ("given", "corrected")))
 
 
 def write_description(plan: Plan, folder: RunFolder) -> None:

@@ -92,12 +92,12 @@ class Session(Listener):
         if self.writes:
             self.history.append(record)
         self.progress.epoch_done(record)
-        self._report_lost(lost_classes(record))
+        self.report_lost(lost_classes(record))
 
     def replanned(self, phases: Sequence[Phase]) -> None:
         self.progress.replanned(phases)
 
-    def _report_lost(self, lost: frozenset[int]) -> None:
+    def report_lost(self, lost: frozenset[int]) -> None:
         """Say which classes have just lost their last example, once each time it happens."""
         for number in sorted(lost - self.lost):
             self.note(line_of(self.classes[number]))
