@@ -29,7 +29,7 @@ def names(package: str) -> list[str]:
 
 def find(package: str, name: str, attribute: str, *, kind: str) -> Any:
     """Return the attribute that a plug-in file of the package defines, or a user's own by `path.py:name`."""
-    if ".py:" in name:
+    if MARK in name:
         return _from_file(name, kind)
     if name in names(package):
         return getattr(importlib.import_module(f"{package}.{name}"), attribute)
@@ -52,7 +52,7 @@ def blamed(name: str) -> Iterator[None]:
     except PencilError:
         raise
     except Exception as error:  # A user's code may fail in any way.
-        file = Path(name.rpartition(":")[0]).resolve() if ".py:" in name else None
+        file = Path(name.rpartition(":")[0]).resolve() if MARK in name else None
         lines = [at.lineno for at in traceback.extract_tb(error.__traceback__) if Path(at.filename).resolve() == file]
         if not lines:
             raise

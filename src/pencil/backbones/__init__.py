@@ -9,6 +9,7 @@ from typing import Any, cast
 from torch import nn
 
 from pencil import plugins
+from pencil.config.own_code import MARK
 from pencil.errors import PencilError, did_you_mean
 from pencil.lines import first_line
 from pencil.types import InputSpec
@@ -67,7 +68,7 @@ def is_given(name: str) -> bool:
 
 def is_users_own(name: str) -> bool:
     """Say whether a network is a user's, in Python or in a file."""
-    return is_given(name) or ".py:" in name
+    return is_given(name) or MARK in name
 
 
 def _copied(name: str, network: nn.Module) -> nn.Module:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pencil import plugins
+from pencil.config.own_code import MARK
 from pencil.config.settings import DataSettings
 from pencil.data.dataset import Dataset
 from pencil.data.prepare import prepare
@@ -102,7 +103,7 @@ def _resolve(settings: DataSettings) -> tuple[str, Path | None]:
     source = settings.source
     if source.startswith(HUGGING_FACE):
         return "hf", Path(source.removeprefix(HUGGING_FACE))
-    if source in _names() or ".py:" in source:
+    if source in _names() or MARK in source:
         return source, Path(settings.root) if settings.root else None
     path = Path(source)
     if path.is_dir():

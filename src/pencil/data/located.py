@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from pencil import plugins
 from pencil.config import DataSettings
+from pencil.config.own_code import MARK
 from pencil.data.dataset import Dataset, Inputs
 from pencil.data.load import HUGGING_FACE, PACKAGE, read
 from pencil.errors import PencilError
@@ -20,7 +21,7 @@ from pencil.errors import PencilError
 
 def read_dataset(own: DataSettings, *, source: str = "", root: str = "") -> Dataset:
     """Read a run's data again, where it was or where the user says it is now; labels and noise are left out."""
-    if not source and ".py:" in own.source:
+    if not source and MARK in own.source:
         raise PencilError(
             f"this run's data is code of its own; if you trust it, give it again: --source {shlex.quote(own.source)}"
         )
@@ -79,7 +80,7 @@ def relocated(own: DataSettings, source: str, root: str) -> DataSettings:
 
 
 def _is_named(source: str) -> bool:
-    return source in plugins.names(PACKAGE) or ".py:" in source
+    return source in plugins.names(PACKAGE) or MARK in source
 
 
 class Located:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pencil import plugins
+from pencil.config.own_code import MARK
 from pencil.data.dataset import UNLABELLED, DataFacts, Dataset, Examples
 from pencil.data.labeller import Labeller, labels_by
 from pencil.errors import PencilError
@@ -39,10 +40,10 @@ class Noise:
 
 def parse(spec: str) -> tuple[str, str]:
     """Split "model:argument", where the model may itself be `file.py:name`."""
-    head, marker, rest = spec.partition(".py:")
+    head, marker, rest = spec.partition(MARK)
     if marker:
         name, _, argument = rest.partition(":")
-        return f"{head}.py:{name}", argument
+        return f"{head}{marker}{name}", argument
     model, _, argument = spec.partition(":")
     return model.strip(), argument.strip()
 

@@ -112,6 +112,7 @@ def gather(run: Run) -> Material:
     for labels in (given, corrected, network, clean):
         if labels.size and not -1 <= labels.min() <= labels.max() < len(classes):
             raise damaged(folder.labels, "it names a class that classes.json does not have")
+    # A rate that is null: the method moved no label, and none was held out.
     asked = questioned(given, corrected, split, moves=result["estimated_noise_rate"] is not None)
     return Material(
         folder=folder,

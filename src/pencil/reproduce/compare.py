@@ -5,13 +5,12 @@ from dataclasses import dataclass
 from statistics import mean, stdev
 
 from pencil import methods
+from pencil.config.own_code import MARK
 from pencil.errors import PencilError
 from pencil.reproduce.paper import MEASURES, Printed
 from pencil.reproduce.record import Record
 from pencil.reproduce.study import Cell, Study, System
-
-STAR = " *"
-"""Stands behind what was told more than PENCIL is."""
+from pencil.results.summary import STAR
 
 
 @dataclass(frozen=True)
@@ -104,7 +103,7 @@ def told_more(record: Record) -> bool:
 
 def uses_more(method: str) -> bool:
     """Say whether a method is told more than PENCIL is; one that is not installed here tells nothing."""
-    if ".py:" in method:  # Code named in a record is not imported.
+    if MARK in method:  # Code named in a record is not imported.
         return False
     try:
         return bool(methods.kind(method).extra_information)

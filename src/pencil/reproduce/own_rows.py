@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pencil import plugins
+from pencil.config.own_code import MARK
 from pencil.reproduce.study import SYSTEMS, Study
 
 Record = Mapping[str, Any]
@@ -16,7 +17,7 @@ Record = Mapping[str, Any]
 
 def own_rows(given: Iterable[str], study: Study, records: Sequence[Record]) -> dict[str, str]:
     """Return the row of each `file.py:NAME` among methods: the one that its records have, or the first free one."""
-    own = {name: Path(name).resolve() for name in given if ".py:" in name}
+    own = {name: Path(name).resolve() for name in given if MARK in name}
     holders: dict[str, Path] = {}
     rows: dict[str, str] = {}
     ours = {*SYSTEMS, *(system.name for system in study.systems)}

@@ -9,6 +9,7 @@ from typing import Any
 
 from pencil import methods, recipes
 from pencil.config import read_toml
+from pencil.config.own_code import MARK
 from pencil.errors import PencilError
 from pencil.reproduce.sound import read_record
 from pencil.reproduce.trial import HUMAN_FILES, Trial
@@ -86,7 +87,7 @@ def portable(document: Mapping[str, Any]) -> dict[str, Any]:
 
 def _without_folder(name: str) -> str:
     """Return what a user's own file.py:NAME is called without its folder, and any other name as it is."""
-    return Path(name).name if ".py:" in name else name
+    return Path(name).name if MARK in name else name
 
 
 def _without_folders(environment: Mapping[str, Any]) -> dict[str, Any]:

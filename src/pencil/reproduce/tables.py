@@ -4,13 +4,14 @@ import csv
 import io
 from collections.abc import Sequence
 
-from pencil.reproduce.compare import STAR, Entry, Line, compare, told_more
+from pencil.reproduce.compare import Entry, Line, compare, told_more
 from pencil.reproduce.lengths import STEP_STAYS, keeps_step
 from pencil.reproduce.page import Grid, Heading, Part
 from pencil.reproduce.paper import MEASURES
 from pencil.reproduce.record import Record
 from pencil.reproduce.recorded import EPOCHS, other_than_planned
 from pencil.reproduce.study import SCHEDULES, SPLIT, Study
+from pencil.results.summary import STAR
 
 MISSING, NONE = "missing", "–"
 CSV_HEADS = (

@@ -14,6 +14,9 @@ GROUPS = {
 }
 """Fields that are there where the data has a test set, or true labels, and what they consist of."""
 
+STAR = " *"
+"""Stands behind a method that was told more than PENCIL is."""
+
 SOMETIMES: dict[str, tuple[type, ...]] = {
     "extra_information": (str,), "caution": (str,), "num_held_out": (int,),
 }  # fmt: skip
@@ -75,12 +78,11 @@ def read_summary(path: Path) -> dict[str, Any]:
         **dict.fromkeys(("method", "dataset"), (str,)),
         **dict.fromkeys(("seed", "num_examples", "num_classes", "num_changed", "num_suspect"), (int,)),
         **dict.fromkeys(("seconds", "images_per_second"), (int, float)),
-        # Null where no label was judged, but there.
-        "estimated_noise_rate": (int, float, *([type(None)] if "estimated_noise_rate" in fields else [])),
+        "estimated_noise_rate": (int, float, type(None)),
         "environment": (dict,),
         **{name: kind for name, kind in SOMETIMES.items() if name in fields},
     }
-    if wrong := [name for name, kind in kinds.items() if not isinstance(fields.get(name), kind)]:
+    if wrong := [name for name, kind in kinds.items() if name not in fields or not isinstance(fields[name], kind)]:
         raise damaged(path, f"its {wrong[0]} is missing, or of the wrong kind")
     for name, parts in GROUPS.items():
         pair = fields.get(name, dict.fromkeys(parts))
@@ -91,7 +93,7 @@ def read_summary(path: Path) -> dict[str, Any]:
 
 def method_of(result: Mapping[str, Any]) -> str:
     """Return the name of a run's method, with a star where it was told more than PENCIL is."""
-    return f"{result['method']}{' *' if result.get('extra_information') else ''}"
+    return f"{result['method']}{STAR if result.get('extra_information') else ''}"
 
 
 def in_words(result: Mapping[str, Any]) -> list[tuple[str, str]]:

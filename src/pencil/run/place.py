@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from pencil.config.own_code import MARK
 from pencil.results.atomic import cannot_write
 
 RUNS = Path("runs")
@@ -15,7 +16,7 @@ LONGEST = 60
 
 def name_for(source: str) -> str:
     """Return a name for runs on a source: `photos` of data/photos/, `rows` of rows.npz, `mine` of file.py:mine."""
-    tail = source.rpartition(".py:")[2].rstrip("/\\")
+    tail = source.rpartition(MARK)[2].rstrip("/\\")
     stem = Path(tail).stem if Path(tail).suffix and not Path(tail).is_dir() else Path(tail).name
     plain = re.sub(r"[^\w.-]+", "-", stem).strip("-.")[:LONGEST]
     return plain or "run"
