@@ -48,6 +48,11 @@ class Audit:
         return count(self.decision)
 
     @property
+    def unlabelled(self) -> int:
+        """How many examples have no label; they count as ones to relabel or review."""
+        return sum(not name for name in self.predictions.given_names)
+
+    @property
     def unknown(self) -> dict[str, int]:
         """Labels that name no class of the run, and how often."""
         return _unknown(self.predictions)

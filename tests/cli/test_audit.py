@@ -80,7 +80,7 @@ def test_wrong_labels_are_found_and_told(pencil: Command, place: Path) -> None:
     assert all(table[number]["suggested"] == str(clean[number]) for number in range(12))
     kinds = [row["decision"] for row in table]
     words = (f"{kinds.count('keep')} keep", f"{kinds.count('relabel')} relabel", f"{kinds.count('review')} review")
-    assert ended.line == f"120 labels: {', '.join(words)}"
+    assert ended.line == f"120 examples: {', '.join(words)}"
     strict = pencil("audit", trained, batch, "--relabel-confidence", "1", "--json")
     assert all(row["decision"] != "relabel" for row in json.loads(strict.out) if row["confidence"] < 1)
 
@@ -96,7 +96,7 @@ def test_a_label_that_is_no_class_of_the_run_is_suspect(pencil: Command) -> None
     assert first["given"] == "yes" and float(first["quality"]) > 0
     assert (stray["given"], float(stray["quality"])) == ("maybe", 0) and stray["decision"] != "keep"
     assert (unlabelled["given"], unlabelled["quality"]) == ("", "") and unlabelled["decision"] != "keep"
-    assert '"maybe" (1)' in ended.err
+    assert '"maybe" (1)' in ended.err and "3 examples (1 without a label): " in ended.err
 
 
 @pytest.mark.parametrize(

@@ -287,6 +287,11 @@ def test_wrong_parameters_are_value_errors_at_fit(noisy: Any, parameters: dict[s
     assert "random_state" in parameters or isinstance(caught.value, PencilError)
 
 
+def test_a_device_may_be_torchs_own(noisy: Any) -> None:
+    fitted = quick(device=torch.device("cpu"), epochs=3).fit(noisy[0], noisy[1])
+    assert fitted.predict(noisy[0]).shape == (len(noisy[0]),)
+
+
 def test_missing_labels_are_scikit_learns_error(noisy: Any) -> None:
     x, y, _ = noisy
     with pytest.raises(ValueError, match="NaN"):

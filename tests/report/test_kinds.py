@@ -44,6 +44,12 @@ def test_rows_show_their_values(make_run: MakeRun) -> None:
     assert "and 4 more values" in card.text and not card.all("img")
 
 
+def test_long_texts_are_cut(make_run: MakeRun) -> None:
+    page = read_page(report_of(make_run(), lambda ids: [[("text", "word " * 20_000)]] * len(ids)))
+    (shown,) = page.all("ol", kind="gallery")[0].all("li")[0].all("dd")
+    assert shown.text.startswith("word word") and shown.text.endswith("…") and len(shown.text) < 1000
+
+
 @pytest.mark.parametrize("num_classes", [2, 30, 31, 200])
 def test_few_and_many_classes(make_run: MakeRun, num_classes: int) -> None:
     page = read_page(report_of(make_run(num_classes=num_classes, n=6 * num_classes + 40)))

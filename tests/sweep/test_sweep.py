@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from pencil.cli import run
+from pencil.cli.sweep import _table
 from pencil.errors import PencilError
 from pencil.results.folder import RunFolder
-from pencil.run.queue import Job, _environment, run_jobs, state_of
-from pencil.sweep import read_sweep
+from pencil.run.queue import Job, Outcome, _environment, run_jobs, state_of
+from pencil.sweep import read_sweep, rows
 
 FILE = """
 out = "{out}"
@@ -47,17 +48,17 @@ def test_a_failing_run_stops_no_other_and_finished_ones_are_not_repeated(
         "two": "finished",
     }
     assert 'Did you mean "label_step"' in rows["broken"]["reason"]
-    assert rows["one"]["test_accuracy"]["last"] > 15
+    assert rows["one"]["test_accuracy"]["last"] > 15 and rows["one"]["method"] == "pencil"
     assert not (tmp_path / "runs/broken").exists()
 
     written = (tmp_path / "runs/one/result.json").stat().st_mtime_ns
     file.write_text(FILE.format(out=tmp_path / "runs").replace("label_stepp", "label_step"))
     assert run(["sweep", str(file), "--parallel", "2"]) == 0
     shown = capsys.readouterr().out
-    assert [line.split()[:2] for line in shown.splitlines()[1:]] == [
-        ["one", "skipped"],
-        ["broken", "finished"],
-        ["two", "skipped"],
+    assert [line.split()[:3] for line in shown.splitlines()[1:]] == [
+        ["one", "skipped", "pencil"],
+        ["broken", "finished", "pencil"],
+        ["two", "skipped", "pencil"],
     ]
     assert (tmp_path / "runs/one/result.json").stat().st_mtime_ns == written
 
@@ -68,6 +69,14 @@ def test_a_failing_run_stops_no_other_and_finished_ones_are_not_repeated(
     assert run(["sweep", str(file)]) == 2
     words = "the run two was begun with other settings than the file has now (seed); give it another name, or remove"
     assert words in capsys.readouterr().err
+
+
+def test_a_method_that_is_told_more_is_marked(tmp_path: Path) -> None:
+    (tmp_path / "result.json").write_text('{"method": "forward", "extra_information": "the truth", "seconds": 1}')
+    found = rows([Outcome(Job("told", tmp_path, {}), "finished"), Outcome(Job("lost", tmp_path, {}), "failed", "why")])
+    assert found[0]["extra_information"] == "the truth"
+    told, lost = (line.split() for line in _table(found).splitlines()[1:])
+    assert told[:4] == ["told", "finished", "forward", "*"] and lost[:3] == ["lost", "failed", "–"]
 
 
 @pytest.mark.slow

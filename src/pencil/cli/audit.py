@@ -52,4 +52,5 @@ def audit(
         names = ", ".join(f'"{name}" ({times:,})' for name, times in list(strays.items())[:5])
         one_line(f"{sum(strays.values()):,} labels are no class of the run: {names}{', …' if len(strays) > 5 else ''}")
     counts = ", ".join(f"{number:,} {word}" for word, number in audited.counts.items())
-    typer.echo(f"{len(audited.decision):,} labels: {counts}", err=True)
+    without = f" ({audited.unlabelled:,} without a label)" if audited.unlabelled else ""
+    typer.echo(f"{len(audited.decision):,} examples{without}: {counts}", err=True)

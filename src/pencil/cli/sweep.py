@@ -41,7 +41,7 @@ def sweep(
 
 
 def _table(found: list[dict[str, Any]]) -> str:
-    heads = ("run", "state", "test best", "test last", "labels given", "corrected", "seconds")
+    heads = ("run", "state", "method", "test best", "test last", "labels given", "corrected", "seconds")
     lines = [heads] + [_cells(row) for row in found]
     widths = [max(len(line[place]) for line in lines) for place in range(len(heads))]
     return "\n".join(
@@ -54,7 +54,10 @@ def _cells(row: dict[str, Any]) -> tuple[str, ...]:
         value = (row.get(group) or {}).get(name)
         return "–" if value is None else f"{value:.2f}"
 
+    from pencil.results.summary import method_of
+
+    method = method_of(row) if "method" in row else "–"
     seconds = f"{row['seconds']:.0f}" if "seconds" in row else "–"
     test = number("test_accuracy", "best"), number("test_accuracy", "last")
     labels = number("label_accuracy", "given"), number("label_accuracy", "corrected")
-    return (row["run"], row["state"], *test, *labels, seconds)
+    return (row["run"], row["state"], method, *test, *labels, seconds)

@@ -6,6 +6,7 @@ from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.preprocessing import LabelEncoder
@@ -50,7 +51,7 @@ class PencilClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         the backbone gets as they are: whole numbers as integers.
     epochs : how long to train: a total that the method's phases share, one number for each phase, or None for the
         recipe's. With a total, labels take larger steps in fewer epochs, so that they can move as far.
-    device : "auto" (a GPU for images where there is one, else the CPU), "cpu", "cuda", …
+    device : "auto" (a GPU for images where there is one, else the CPU), "cpu", "cuda", …, or a torch.device.
     precision : "auto", "32-true", "64-true" or "bf16-mixed".
     random_state : seed or random state that network, order and augmentation follow from.
     verbose : 0 for silence, 1 for a line every few seconds, 2 for a line every epoch.
@@ -78,7 +79,7 @@ class PencilClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         backbone: str | Own | None = None,
         raw: bool = False,
         epochs: int | Sequence[int] | None = None,
-        device: str = "auto",
+        device: str | torch.device = "auto",
         precision: str = "auto",
         random_state: Any = None,
         verbose: int = 0,
@@ -161,7 +162,7 @@ class PencilClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _device(self, scale: Scale | None) -> str:
         # A step on rows is too small to be worth a GPU; who has wide rows and many of them can ask for one.
         rows = scale is None and not self.raw
-        return "cpu" if self.device == "auto" and rows else self.device
+        return "cpu" if self.device == "auto" and rows else str(self.device)
 
     def _seed(self) -> int:
         random = check_random_state(self.random_state)

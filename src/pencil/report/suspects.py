@@ -20,6 +20,8 @@ COARSE = 48
 """Pixels a side up to which an image is shown pixel by pixel."""
 MOST_VALUES = 8
 """Values of a row that fit on a card."""
+MOST_LETTERS = 600
+"""Letters of a value; a card shows fewer, and a page of whole articles would be too large to send."""
 
 
 @dataclass(frozen=True)
@@ -116,8 +118,12 @@ def _seen(card: Suspect, sight: Sight) -> Suspect:
     if isinstance(sight, bytes):
         address = f"data:image/png;base64,{base64.b64encode(sight).decode()}"
         return Suspect(**fields | {"picture": address, "coarse": _width(sight) <= COARSE})
-    shown = tuple(sight[:MOST_VALUES])
+    shown = tuple((name, _short(value)) for name, value in sight[:MOST_VALUES])
     return Suspect(**fields | {"values": shown, "more": len(sight) - len(shown)})
+
+
+def _short(value: str) -> str:
+    return value if len(value) <= MOST_LETTERS else f"{value[:MOST_LETTERS]}…"
 
 
 def _width(png: bytes) -> int:

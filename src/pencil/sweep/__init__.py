@@ -18,6 +18,10 @@ from pencil.results.documents import read_object
 from pencil.run.queue import Job, Outcome
 
 KEYS = ("out", "settings", "runs")
+KEPT = (
+    "method", "extra_information", "test_accuracy", "label_accuracy", "num_changed", "seconds", "images_per_second",
+)  # fmt: skip
+"""What a row takes from a run's result."""
 
 
 def read_sweep(path: Path, out: Path | None = None) -> list[Job]:
@@ -53,5 +57,4 @@ def _row(outcome: Outcome) -> dict[str, Any]:
     if outcome.state not in ("finished", "skipped"):
         return row | {"reason": outcome.reason}
     result = read_object(outcome.job.folder / "result.json")
-    kept = ("method", "test_accuracy", "label_accuracy", "num_changed", "seconds", "images_per_second")
-    return row | {name: result[name] for name in kept if name in result}
+    return row | {name: result[name] for name in KEPT if name in result}
