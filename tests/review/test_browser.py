@@ -361,6 +361,16 @@ def test_names_of_other_scripts(browser: Any, make: Callable[..., Path], trouble
         page.context.close()
 
 
+def test_long_names_are_told_apart_in_pairs_and_on_cards(browser: Any, make: Callable[..., Path], troubles: list[str]) -> None:
+    names = tuple(f"Cardiovascular system agents, {kind}" for kind in ("blood pressure, oral", "lipids", "rhythm"))
+    with serving(make(classes=names)) as server:
+        page = opened(browser, server.address, troubles)
+        cut = "all => all.filter(e => e.scrollWidth > e.clientWidth || e.scrollHeight > e.clientHeight + 2).length"
+        assert page.eval_on_selector_all("#pairs button", cut) == 0
+        assert page.eval_on_selector_all(".card .pair > *", f"all => all.length && ({cut})(all) + 1") == 1
+        page.context.close()
+
+
 def test_epochs_are_counted_from_one_as_in_the_report(
     browser: Any, make: Callable[..., Path], troubles: list[str]
 ) -> None:
