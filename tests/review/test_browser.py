@@ -361,7 +361,9 @@ def test_names_of_other_scripts(browser: Any, make: Callable[..., Path], trouble
         page.context.close()
 
 
-def test_long_names_are_told_apart_in_pairs_and_on_cards(browser: Any, make: Callable[..., Path], troubles: list[str]) -> None:
+def test_long_names_are_told_apart_in_pairs_and_on_cards(
+    browser: Any, make: Callable[..., Path], troubles: list[str]
+) -> None:
     names = tuple(f"Cardiovascular system agents, {kind}" for kind in ("blood pressure, oral", "lipids", "rhythm"))
     with serving(make(classes=names)) as server:
         page = opened(browser, server.address, troubles)
