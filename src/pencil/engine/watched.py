@@ -21,7 +21,8 @@ class Watched:
     labels: Tensor
 
     def __len__(self) -> int:
-        return len(self.labels)
+        """Count the examples that have a label: no others tell of accuracy."""
+        return int((self.labels >= 0).sum())
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,8 @@ def watch(network: nn.Module, sets: Mapping[str, Watched], learned: Agreement | 
     """
     record = {}
     for name, watched in sets.items():
+        if not len(watched):
+            continue
         logits_NC = watched.evaluator.logits(network)
         record[f"{name}_accuracy"] = accuracy(logits_NC, watched.labels)
         if name != "held_out":

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -64,6 +64,12 @@ class History:
             raise damaged(self.path, f"line {number} is no JSON object")
         record: dict[str, Any] = json.loads(line)
         return record
+
+
+def last_standing(history: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """Return the last epoch whose network and labels a run still has: what went back is measured, but gone."""
+    standing = [record for record in history if "went_back" not in record]
+    return (standing or history)[-1]
 
 
 def _is_record(line: bytes) -> bool:

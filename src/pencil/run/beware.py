@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pencil.quality.trust import caution, contradicts
+from pencil.results.history import last_standing
 from pencil.run.plan import Plan
 
 
@@ -26,7 +27,7 @@ def has_last_word(plan: Plan, history: Sequence[Mapping[str, Any]]) -> bool:
 
 def _known(plan: Plan, history: Sequence[Mapping[str, Any]]) -> dict[str, int]:
     """Count labels that the network agrees with, did not learn, kept and learned; nothing where none were held out."""
-    held_out, last = plan.dataset.held_out, history[-1] if history else {}
+    held_out, last = plan.dataset.held_out, last_standing(history) if history else {}
     if held_out is None or "held_out_accuracy" not in last:
         return {}
     learned, unlearned = _labelled(plan.dataset.train.given), _labelled(held_out.given)

@@ -17,6 +17,7 @@ from pencil.results.arrays import write_arrays
 from pencil.results.decisions import reviewed
 from pencil.results.distributions import write_distributions, write_top
 from pencil.results.folder import RunFolder
+from pencil.results.history import last_standing
 from pencil.results.lost_classes import lost_in_the_end
 from pencil.run.beware import beware
 from pencil.run.label_rows import label_rows
@@ -134,9 +135,9 @@ def of_last_network(history: list[dict[str, Any]], phases: Sequence[Phase]) -> l
 
 
 def best_and_last(history: list[dict[str, Any]]) -> dict[str, float] | None:
-    """Test accuracy at the epoch of best accuracy on the held-out split, and at the last epoch."""
+    """Test accuracy at the epoch of best accuracy on the held-out split, and at the last epoch that stands."""
     if not history or "test_accuracy" not in history[-1]:
         return None
-    last = history[-1]
+    last = last_standing(history)
     best = max(history, key=lambda record: record["held_out_accuracy"]) if "held_out_accuracy" in last else last
     return {"best": best["test_accuracy"], "last": last["test_accuracy"]}
