@@ -171,7 +171,9 @@ def test_a_damaged_run_gets_one_line(pencil: Command, run: Path, file: str) -> N
     assert ended.code == 2 and file in ended.line and not Path("out.html").exists()
 
 
-@pytest.mark.parametrize("out", ["missing/report.html", "."])
-def test_a_place_that_cannot_be_written_gets_one_line(pencil: Command, run: Path, out: str) -> None:
+@pytest.mark.parametrize(
+    ("out", "words"), [("missing/report.html", "missing does not exist; make it first"), (".", ". is a folder")]
+)
+def test_a_place_that_cannot_be_written_gets_one_line(pencil: Command, run: Path, out: str, words: str) -> None:
     ended = pencil("report", run, "--out", out)
-    assert ended.code == 2 and out in ended.line
+    assert ended.code == 2 and words in ended.line

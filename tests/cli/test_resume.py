@@ -1,5 +1,6 @@
 """A run that was killed or stopped goes on, and ends as if nothing had happened."""
 
+import json
 import random
 import signal
 import time
@@ -67,6 +68,18 @@ def test_the_command_that_started_a_run_resumes_it(pencil: Command, rows: Path) 
     again = pencil("train", rows, "--out", "run", "--resume", "--device", "cpu", "--json", *QUICK)
     assert again.code == 0, again.err
     assert '"method": "pencil"' in again.out
+
+
+def test_epochs_in_all_are_shared_by_the_phases(pencil: Command, rows: Path) -> None:
+    all_of_them = (rows, "--epochs", "9", "--backbone", "mlp", "--out", "run")
+    described = pencil("train", *all_of_them, "--dry-run", "--json")
+    lengths = [phase["epochs"] for phase in json.loads(described.out)["phases"]]
+    assert sum(lengths) == 9 and min(lengths) > 0
+    assert pencil("train", *all_of_them, "--quiet").code == 0
+    assert len(Path("run/history.jsonl").read_text().splitlines()) == 9
+    assert pencil("train", *all_of_them, "--resume", "--quiet").code == 0
+    other = pencil("train", "--resume", "--out", "run", "--epochs", "8")
+    assert other.code == 2 and "9 epochs in all" in other.line
 
 
 @pytest.mark.parametrize(

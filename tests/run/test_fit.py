@@ -371,8 +371,9 @@ def test_one_number_of_epochs_is_a_total_as_the_classifiers_is(quick: dict[str, 
     assert (settings.phases, settings.options) == (asked.settings.phases, asked.settings.options)
     child = pencil.fit(x, y, settings=quick, epochs=np.int64(3), start_from=result.folder)
     assert len(child.history) == 3
-    with pytest.raises(PencilError, match="--resume goes on with the run's own lengths; leave epochs out"):
-        pencil.fit(x, y, epochs=6, out=result.folder, resume=True)
+    assert len(pencil.fit(x, y, epochs=6, out=result.folder, resume=True).history) == 6
+    with pytest.raises(PencilError, match="--resume goes on with the run's own lengths, 6 epochs in all; leave"):
+        pencil.fit(x, y, epochs=7, out=result.folder, resume=True)
 
 
 @pytest.mark.parametrize("epochs", [0, -1, 2.5, "5", [1.5, 1, 1], None])

@@ -151,7 +151,7 @@ def test_wrong_requests_end_in_one_line(asked: dict[str, Any], message: str) -> 
 @pytest.mark.parametrize(
     ("epochs", "message"),
     [
-        ((3,), "--epochs has 1 numbers, but pencil has 3 phases: backbone, labels, tuning"),
+        ((3, 1), "--epochs has 2 numbers, but pencil has 3 phases: backbone, labels, tuning"),
         ((1, -2, 1), "give 0 or more"),
     ],
 )

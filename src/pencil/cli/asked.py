@@ -43,8 +43,8 @@ def _layer(name: str, value: Any) -> dict[str, Any]:
     return {_GROUPS[name]: {name: value}} if name in _GROUPS else {name: value}
 
 
-def epoch_counts(text: str | None) -> list[int] | None:
-    """Read "20,50,20": the epochs of each phase."""
+def epoch_counts(text: str | None) -> int | list[int] | None:
+    """Read "20,50,20", the epochs of each phase, or "90", those of all."""
     if text is None:
         return None
     try:
@@ -52,8 +52,9 @@ def epoch_counts(text: str | None) -> list[int] | None:
     except ValueError:
         counts = [-1]
     if min(counts) < 0 or not any(counts):
-        raise PencilError(f'--epochs is "{text}"; give whole numbers, one for each phase, e.g. 20,50,20.')
-    return counts
+        how = "one whole number for each phase, not all 0, e.g. 20,50,20, or one for all of them"
+        raise PencilError(f'--epochs is "{text}"; give {how}.')
+    return counts if len(counts) > 1 else counts[0]
 
 
 def budget_seconds(text: str | None) -> float | None:

@@ -17,7 +17,7 @@ def describe(
     source: str | None,
     asked: dict[str, Any],
     *,
-    epochs: Sequence[int] | None,
+    epochs: int | Sequence[int] | None,
     out: Path | None,
     start_from: Path | None,
     download: bool,
@@ -28,12 +28,13 @@ def describe(
     from pencil.run.build import choose_machine
     from pencil.run.estimate import estimate_seconds
     from pencil.run.inherit import open_parent, plan_from
+    from pencil.run.total import plan_epochs
     from pencil.runtime import device_name
 
     if out is not None:
         RunFolder.check_free(out)
     planned = plan if start_from is None else partial(plan_from, open_parent(start_from))
-    prepared = planned(source, asked, epochs=epochs, download=download)
+    prepared = plan_epochs(partial(planned, source, download=download), asked, epochs)
     machine = choose_machine(prepared.settings.hardware)
     facts = _facts(prepared, f"{device_name(machine.device)}, {machine.precision.name}")
     if not as_json:

@@ -10,6 +10,7 @@ import typer
 from pencil.cli.failure import Terminated, guarded, one_line
 from pencil.cli.options import FinishedRun, MovedRoot, MovedSource
 from pencil.errors import PencilError
+from pencil.results.new_place import refuse_taken
 
 if TYPE_CHECKING:
     from pencil.data.shown import Sight
@@ -71,8 +72,8 @@ def _check_place(path: Path, own: Path) -> None:
     """Refuse a place that is taken; only the run's own report is ever replaced."""
     if path.is_dir():
         raise PencilError(f"{path} is a folder; name the file to write, e.g. {path / 'report.html'}.")
-    if path != own and (path.exists() or path.is_symlink()):
-        raise PencilError(f"{path} already exists; choose another --out.")
+    if path != own:
+        refuse_taken(path)
 
 
 def _shows_examples(page: Path) -> bool:

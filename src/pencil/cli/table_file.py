@@ -9,6 +9,7 @@ import typer
 
 from pencil.errors import PencilError
 from pencil.results.columns_file import write_columns, write_csv
+from pencil.results.new_place import refuse_taken
 
 SUFFIXES = (".csv", ".parquet")
 
@@ -19,10 +20,7 @@ def check_out(out: Path | None) -> None:
         return
     if out.suffix.lower() not in SUFFIXES:
         raise PencilError(f"--out is {out}; give a file that ends in .csv or .parquet.")
-    if out.exists():
-        raise PencilError(f"{out} already exists; choose another --out.")
-    if not out.parent.is_dir():
-        raise PencilError(f"{out.parent} does not exist; make it first, or choose another --out.")
+    refuse_taken(out)
 
 
 def write_table(columns: dict[str, list[Any]], out: Path | None, *, as_json: bool) -> None:

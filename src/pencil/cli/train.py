@@ -60,7 +60,9 @@ def train(
             autocompletion=complete.recipes,
         ),
     ] = None,
-    epochs: Annotated[str | None, Option(help="One number a phase: 20,50,20", rich_help_panel=HOW)] = None,
+    epochs: Annotated[
+        str | None, Option(help="One number a phase: 20,50,20; or in all: 90", rich_help_panel=HOW)
+    ] = None,
     budget: Annotated[
         str | None, Option(help="Time to train, instead of epochs: 90s, 10m, 1h30m", rich_help_panel=HOW)
     ] = None,

@@ -25,8 +25,10 @@ _INDEX = re.compile("__index_level_[0-9]+__")
 """What pandas calls an index that has no name, in Parquet and in Hugging Face's datasets."""
 _NAMELESS = re.compile(r"Unnamed: [0-9]+(\.[0-9]+)*")
 """What pandas calls columns without a name when it reads CSV: often an index that was once written."""
-_NUMBERS_OF_ROWS = ("id", "idx", "index")
+_NUMBERS_OF_ROWS = ("id", "idx", "index", "rowname", "rownames", "rownumber", "rowid", "rownum")
 """What columns are called that number the rows: in sorted data such numbers tell the class."""
+_JOINTS = re.compile(r"[\s_.-]+")
+"""What may stand between the words of a column's name."""
 _MOST_SETS = 3
 """Training, held-out and test rows, each numbered anew."""
 
@@ -47,6 +49,10 @@ def learnable(table: Any, names: Sequence[str], where: object, *, chosen: bool) 
     kept = [name for name in names if name not in dropped]
     if not kept:
         raise _nothing_to_learn(names_of_rows, empty, where)
+    places = [] if chosen else [name for name in kept if _tells_place(column(table, name))]
+    if len(places) < len(kept):
+        kept = [name for name in kept if name not in places]
+        numbered += places
     return kept, _left_out(names_of_rows, empty, counted, numbered)
 
 
@@ -143,7 +149,15 @@ def _is_index(table: Any, name: str) -> bool:
 
 
 def _numbers_rows(table: Any, name: str) -> bool:
-    return name.strip().lower() in _NUMBERS_OF_ROWS and _counts_rows(column(table, name), _MOST_SETS)
+    return _JOINTS.sub("", name).lower() in _NUMBERS_OF_ROWS and _counts_rows(column(table, name), _MOST_SETS)
+
+
+def _tells_place(values: Any) -> bool:
+    """Say whether a column holds whole numbers, more than a few, each by one more than that of the row before."""
+    if not pa.types.is_integer(values.type) or values.null_count or len(values) <= _FEW:
+        return False
+    numbers = values.to_numpy(zero_copy_only=False)
+    return bool((numbers[1:] - numbers[:-1] == 1).all())
 
 
 def _counts_rows(values: Any, most: int) -> bool:

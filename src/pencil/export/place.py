@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from pencil.errors import PencilError
+from pencil.results.new_place import refuse_taken
 
 ENDINGS = {
     "csv": (".csv",),
@@ -19,10 +20,7 @@ UNWRITTEN = (".tsv",)
 def check_place(out: Path, to: str) -> None:
     """Refuse a place for a form that is taken, that is in no folder, or that has the ending of another form."""
     _check_ending(out, to)
-    if out.exists() or out.is_symlink():
-        raise PencilError(f"{out} already exists; choose another --out.")
-    if not out.parent.is_dir():
-        raise PencilError(f"{out.parent} does not exist; make it first, or choose another --out.")
+    refuse_taken(out)
 
 
 def _check_ending(out: Path, to: str) -> None:

@@ -23,7 +23,7 @@ from pencil.run.budget import lengths_for
 from pencil.run.build import Machine, build_engine, choose_machine, try_table
 from pencil.run.home import at_home
 from pencil.run.inherit import open_parent, plan_from
-from pencil.run.lengths import phase_lengths
+from pencil.run.lengths import phase_lengths, refuse_other_total
 from pencil.run.outcome import write_description, write_outcome
 from pencil.run.plan import Plan, plan
 from pencil.run.preparation import normalised_as_by
@@ -147,8 +147,6 @@ def _resume(
 ) -> Result:
     if out is None:
         raise PencilError("--resume needs the run's folder; give it with --out.")
-    if isinstance(epochs, int):
-        raise PencilError("--resume goes on with the run's own lengths; leave epochs out, or give one for each phase.")
     folder = RunFolder.open(out)
     unmade = folder.status().parent is not None and not CheckpointStore(folder.checkpoint).exists()
     if unmade or not folder.config.exists():
@@ -161,7 +159,9 @@ def _resume(
         asked = {**asked, "backbone": name_of(own_network)}
     refuse_unnamed_code(saved, asked, folder)
     refuse_missing_data(source, saved, folder.path)
-    if epochs is not None:
+    if isinstance(epochs, int):
+        refuse_other_total(saved, epochs)
+    elif epochs is not None:
         lengths = phase_lengths(str(saved["method"]), epochs)
         asked = merge(asked, {"phases": {name: {"epochs": count} for name, count in lengths.items()}})
     refuse_other_settings(saved, as_run_names(asked, saved), folder)

@@ -29,6 +29,13 @@ def phase_lengths(method: str, epochs: Sequence[int]) -> dict[str, int]:
     return dict(zip(names, epochs, strict=True))
 
 
+def refuse_other_total(saved: Document, epochs: int) -> None:
+    """Refuse to go on with a run that has another number of epochs in all."""
+    own = sum(asked_lengths(saved).values())
+    if epochs != own:
+        raise PencilError(f"--resume goes on with the run's own lengths, {own} epochs in all; leave --epochs out.")
+
+
 def other_lengths(
     document: Document, asked: Document, lengths: Mapping[str, int], schedules: Mapping[str, tuple[str, ...]]
 ) -> dict[str, Any]:

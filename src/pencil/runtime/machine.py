@@ -73,7 +73,7 @@ def choose_precision(name: str, device: torch.device) -> Precision:
         fast = device.type == "cuda" and torch.cuda.is_bf16_supported()
         name = "bf16-mixed" if fast else "32-true"
     if name not in PRECISIONS:
-        raise PencilError(f'there is no precision "{name}".{did_you_mean(name, PRECISIONS)}')
+        raise PencilError(f'there is no precision "{name}".{did_you_mean(name, ["auto", *PRECISIONS])}')
     if name == "64-true" and device.type == "mps":
         raise PencilError("mps has no 64-bit numbers; use --precision 32-true.")
     return PRECISIONS[name]

@@ -290,7 +290,7 @@ def test_texts_that_are_hardly_numbers_or_all_of_them_stay_texts(load_data, tmp_
 
 
 def test_columns_that_name_rows_are_left_out_unless_they_are_named(load_data, tmp_path):
-    rows = [f"{n},Name {n},note {max(n, 8)},town {n // 2},{n % 2}\n" for n in range(30)]
+    rows = [f"{2 * n},Name {n},note {max(n, 8)},town {n // 2},{n % 2}\n" for n in range(30)]
     path = csv(tmp_path, "a,name,note,town,label\n" + "".join(rows))
     data = load_data(path, held_out=0.0)
     assert data.facts["features"] == ["a", *sorted(f"town=town {n}" for n in range(15))]
@@ -429,10 +429,10 @@ def test_features_of_one_name_are_refused(load_data, tmp_path):
 
 def test_texts_of_several_lines_in_a_large_file(load_data, tmp_path):
     text = '"said: ""one"",\nand then\n' + "word\n" * 2000 + '"'
-    rows = "".join(f"{n},{text},{'ab'[n % 2]}\n" for n in range(2000))
+    rows = "".join(f"{2 * n},{text},{'ab'[n % 2]}\n" for n in range(2000))
     data = load_data(csv(tmp_path, "size,text,label\n" + rows), held_out=0.0)
     assert (tmp_path / "t.csv").stat().st_size > 2**24, "more than is read at once"
-    assert data.train.inputs.array[:, 0].tolist() == list(range(2000))
+    assert data.train.inputs.array[:, 0].tolist() == list(range(0, 4000, 2))
 
 
 def test_rows_of_more_than_a_mebibyte(tmp_path):
@@ -455,6 +455,30 @@ def test_row_numbers_that_pandas_wrote_and_read_are_left_out(load_data, tmp_path
     data = load_data(csv(tmp_path, "Unnamed: 0,Unnamed: 1,label\n2,5,x\n0,5,y\n1,6,x\n"), held_out=0.0)
     assert data.facts["features"] == ["Unnamed: 1"]
     assert data.facts["left_out"] == 'the column "Unnamed: 0" is the index of a data frame and is left out.'
+
+
+@pytest.mark.parametrize("name", ["rownames", "RowNumber", "row_id"])
+def test_numbers_of_rows_are_left_out_by_their_name_in_any_order(load_data, tmp_path, name):
+    data = load_data(csv(tmp_path, f"{name},size,label\n2,5,x\n9,5,y\n1,6,x\n"), held_out=0.0)
+    assert data.facts["features"] == ["size"]
+    assert data.facts["left_out"] == f'the column "{name}" numbers the rows and is left out.'
+
+
+def test_whole_numbers_that_only_tell_a_rows_place_are_left_out_unless_they_are_named(load_data, tmp_path):
+    rows = [f"{n + 1},{n % 7},{'ab'[n > 15]}" for n in range(30)]
+    path = csv(tmp_path, "\n".join(["Passenger,size,label", *rows]) + "\n")
+    data = load_data(path, held_out=0.0)
+    assert data.facts["features"] == ["size"]
+    assert data.facts["left_out"] == 'the column "Passenger" numbers the rows and is left out.'
+    named = load_data(path, options={"features": "Passenger,size"}, held_out=0.0)
+    assert named.facts["features"] == ["Passenger", "size"]
+
+
+def test_whole_numbers_in_order_are_learned_from_where_there_is_nothing_else_or_one_is_left_out(load_data, tmp_path):
+    rows = [f"{n},{'ab'[n > 15]}" for n in range(30)]
+    assert load_data(csv(tmp_path, "\n".join(["size,label", *rows]) + "\n")).facts["features"] == ["size"]
+    rows = [f"{n + (n > 8)},{n % 7},{'ab'[n > 15]}" for n in range(30)]
+    assert load_data(csv(tmp_path, "\n".join(["t,size,label", *rows]) + "\n")).facts["features"] == ["t", "size"]
 
 
 @pytest.mark.parametrize("kind", ["vectors", "texts"])
