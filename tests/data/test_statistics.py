@@ -24,6 +24,16 @@ def test_what_never_varies_is_divided_by_one():
     assert statistics.measure(ArrayInputs(np.full((9, 4, 4, 1), 7, np.uint8)), "images") == ((7.0,), (1.0,), ())
 
 
+def test_levels_of_one_column_weigh_as_one_feature():
+    rng = np.random.default_rng(0)
+    levels = np.eye(4)[rng.choice(4, 999, p=(0.6, 0.3, 0.09, 0.01))]
+    rows = np.concatenate([rng.normal(5, 3, (999, 1)), levels, np.full((999, 1), 2.0)], axis=1).astype(np.float32)
+    mean, std, _ = statistics.measure(ArrayInputs(rows), "rows", levels=[[1, 2, 3, 4], [5]])
+    seen = (rows - np.array(mean)) / np.array(std)
+    np.testing.assert_allclose([seen[:, :1].var(0).sum(), seen[:, 1:5].var(0).sum()], 1, rtol=1e-5)
+    assert len(set(std[1:5])) == 1 and std[5] == 1.0, "a text that is rare is no larger than others"
+
+
 def test_of_large_data_evenly_spaced_examples_are_measured(monkeypatch):
     monkeypatch.setattr(statistics, "_READ_BYTES", 3 * 4)
     rows = np.arange(101, dtype=np.float32)[:, None]

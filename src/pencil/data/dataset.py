@@ -144,6 +144,8 @@ class DataFacts(TypedDict, total=False):
 
     features: list[str]
     """What the columns of its rows are called."""
+    levels: list[list[int]]
+    """Places among these of the texts of one column, which weigh as one feature together."""
     label_column: str
     split_column: str
     photographs: bool

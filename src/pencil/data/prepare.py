@@ -41,7 +41,7 @@ def prepare(dataset: Dataset, settings: DataSettings, *, seed: int) -> Dataset:
     if dataset.held_out is None and settings.held_out > 0:
         dataset = _split(dataset, settings.held_out, seed)
     if not preparation.mean and preparation.kind != "tensors":
-        found = statistics.measure(dataset.train.inputs, preparation.kind)
+        found = statistics.measure(dataset.train.inputs, preparation.kind, dataset.facts.get("levels", ()))
         preparation = replace(preparation, **found._asdict())
     facts: DataFacts = {**dataset.facts, "fingerprint": fingerprint(dataset)}
     return replace(dataset, preparation=preparation, facts=facts)

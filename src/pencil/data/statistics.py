@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,12 +31,15 @@ class Statistics(NamedTuple):
     """As in `Preparation`."""
 
 
-def measure(inputs: Inputs, kind: str) -> Statistics:
-    """Return mean and standard deviation; where inputs never vary the latter is 1."""
+def measure(inputs: Inputs, kind: str, levels: Sequence[Sequence[int]] = ()) -> Statistics:
+    """Return mean and standard deviation; where inputs never vary the latter is 1.
+
+    Features that are the `levels` of one column share the deviation of the whole, so that they weigh as one feature.
+    """
     if kind == "images":
         mean, std = _of_pixels(_chunks(inputs))
         return Statistics(tuple(mean.tolist()), tuple(_nowhere_zero(mean, std).tolist()))
-    return _of_rows(_chunks(inputs))
+    return _of_rows(_chunks(inputs), levels)
 
 
 def _nowhere_zero(mean: NDArray[np.float64], std: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -62,7 +65,7 @@ def _of_pixels(chunks: Iterator[NDArray[Any]]) -> tuple[NDArray[np.float64], NDA
     return mean, np.sqrt(np.maximum(variance, 0))
 
 
-def _of_rows(chunks: Iterator[NDArray[Any]]) -> Statistics:
+def _of_rows(chunks: Iterator[NDArray[Any]], levels: Sequence[Sequence[int]]) -> Statistics:
     plain, logarithms = _Moments(), _Moments()
     least, some = np.full(1, np.inf), list[NDArray[Any]]()
     for chunk in chunks:
@@ -76,6 +79,8 @@ def _of_rows(chunks: Iterator[NDArray[Any]]) -> Statistics:
         some.append(chunk[:: max(1, len(chunk) // _SOME)])
     far = (least > 0) & _skewed(np.concatenate(some), plain.mean)
     mean, std = np.where(far, logarithms.mean, plain.mean), np.where(far, logarithms.std, plain.std)
+    for places in levels:
+        std[places] = np.sqrt(np.square(std[places]).sum())
     seen = tuple(np.where(far, least, 0.0).tolist()) if far.any() else ()
     return Statistics(tuple(mean.tolist()), tuple(_nowhere_zero(mean, std).tolist()), seen)
 

@@ -219,18 +219,20 @@ def features(table: Any, names: Sequence[str]) -> tuple[NDArray[np.float32], Dat
 
     Numbers are as they are, lists side by side, and each text is a column. A cell of numbers may be empty.
     """
-    parts, titles, single = [], list[str](), list[bool]()
+    parts, titles, single, together = [], list[str](), list[bool](), list[list[int]]()
     for name in names:
-        values, levels = _feature(table, name)
+        values, own = _feature(table, name)
         parts.append(values)
-        titles += levels
-        single += [levels == [name]] * len(levels)
+        if values.dtype == np.bool_:
+            together.append(list(range(len(titles), len(titles) + len(own))))
+        titles += own
+        single += [own == [name]] * len(own)
     twice = [title for title, count in Counter(titles).items() if count > 1]
     if twice:
         raise PencilError(f'two features would be called "{twice[0]}"; rename the column "{twice[0]}" or its fellow.')
     exact = np.concatenate(parts, axis=1)
     rows = as_rows(exact, titles, gaps=single)
-    return rows, {**blurred(exact, rows, titles), **missing(rows, titles), "features": titles}
+    return rows, {**blurred(exact, rows, titles), **missing(rows, titles), "features": titles, "levels": together}
 
 
 def missing(rows: NDArray[np.float32], titles: Sequence[str]) -> DataFacts:
@@ -243,7 +245,8 @@ def missing(rows: NDArray[np.float32], titles: Sequence[str]) -> DataFacts:
     return {"missing": f"{counts.sum():,} cells of {where} are empty; the network sees them as the column's mean."}
 
 
-def _feature(table: Any, name: str) -> tuple[NDArray[np.floating[Any]], list[str]]:
+def _feature(table: Any, name: str) -> tuple[NDArray[Any], list[str]]:
+    """Return a column as one feature or more, and what they are called; of texts a truth value for each."""
     values = column(table, name)
     if pa.types.is_boolean(values.type):
         values = pc.cast(values, pa.int8())
@@ -263,4 +266,4 @@ def _feature(table: Any, name: str) -> tuple[NDArray[np.floating[Any]], list[str
     levels, codes = np.unique(plain, return_inverse=True)
     if len(levels) > _MOST_LEVELS:
         raise PencilError(f'the column "{name}" has {len(levels)} different texts; name the features without it.')
-    return np.eye(len(levels), dtype=np.float32)[codes], [f"{name}={level}" for level in levels]
+    return np.eye(len(levels), dtype=np.bool_)[codes], [f"{name}={level}" for level in levels]

@@ -457,6 +457,15 @@ def test_row_numbers_that_pandas_wrote_and_read_are_left_out(load_data, tmp_path
     assert data.facts["left_out"] == 'the column "Unnamed: 0" is the index of a data frame and is left out.'
 
 
+def test_columns_of_texts_weigh_as_much_as_columns_of_numbers(load_data, tmp_path):
+    rows = [f"{n % 7},{'red' if n % 9 else 'blue'},{n % 2 == 0},{'ab'[n % 2]}\n" for n in range(90)]
+    data = load_data(csv(tmp_path, "size,colour,new,label\n" + "".join(rows)), held_out=0.0)
+    assert data.facts["features"] == ["size", "colour=blue", "colour=red", "new"]
+    preparation = data.preparation
+    seen = (data.train.inputs.array - np.array(preparation.mean)) / np.array(preparation.std)
+    np.testing.assert_allclose([seen[:, [0]].var(), 2 * seen[:, 1:3].var(), seen[:, 3].var()], 1, rtol=1e-5)
+
+
 @pytest.mark.parametrize("name", ["rownames", "RowNumber", "row_id"])
 def test_numbers_of_rows_are_left_out_by_their_name_in_any_order(load_data, tmp_path, name):
     data = load_data(csv(tmp_path, f"{name},size,label\n2,5,x\n9,5,y\n1,6,x\n"), held_out=0.0)
