@@ -154,17 +154,16 @@ def _numbers_rows(table: Any, name: str) -> bool:
 
 def _tells_place(values: Any) -> bool:
     """Say whether a column holds whole numbers, more than a few, each by one more than that of the row before."""
-    if not pa.types.is_integer(values.type) or values.null_count or len(values) <= _FEW:
-        return False
-    numbers = values.to_numpy(zero_copy_only=False)
-    return bool((numbers[1:] - numbers[:-1] == 1).all())
+    return _is_whole(values) and len(values) > _FEW and bool((np.diff(values.to_numpy()) == 1).all())
 
 
 def _counts_rows(values: Any, most: int) -> bool:
     """Say whether a column holds whole numbers, none of them more often than that."""
-    if not pa.types.is_integer(values.type) or values.null_count:
-        return False
-    return bool(pc.max(pc.value_counts(values).field("counts")).as_py() <= most)
+    return _is_whole(values) and bool(pc.max(pc.value_counts(values).field("counts")).as_py() <= most)
+
+
+def _is_whole(values: Any) -> bool:
+    return pa.types.is_integer(values.type) and not values.null_count
 
 
 def _is_empty(values: Any) -> bool:
