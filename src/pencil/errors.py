@@ -18,9 +18,11 @@ class NoSuchSource(PencilError):
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return ' Did you mean "x"?' for the closest known word, else the list of all of them."""
+    """Return ' Did you mean "x"?' for up to three known words that begin so, else the closest, else the list of all."""
     names = sorted(known)
-    close = difflib.get_close_matches(word, names, n=1, cutoff=0.6)
-    if close:
-        return f' Did you mean "{close[0]}"?'
+    longer = sorted((name for name in names if len(word) >= 3 and name.startswith(word)), key=len)[:3]
+    likely = longer or difflib.get_close_matches(word, names, n=1, cutoff=0.6)
+    if likely:
+        quoted = [f'"{name}"' for name in likely]
+        return f" Did you mean {' or '.join(quoted)}?"
     return f" Known: {', '.join(names)}." if names else ""

@@ -65,7 +65,7 @@ class Terms:
     rows: Tensor | None = None
     """[B] bool: the examples that take part in the mean; all of them when None."""
     whole_batch: dict[str, Tensor] = field(default_factory=dict)
-    """Scalar terms of the batch as a whole, added to the network's loss."""
+    """Scalar terms of the batch as a whole, added to the network's loss; of several processes, of each one's share."""
 
 
 @dataclass(frozen=True)

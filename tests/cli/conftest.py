@@ -1,10 +1,12 @@
 """A place to run commands in, and small data that trains in a moment."""
 
 import contextlib
+import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TextIO
 
 import numpy as np
 import pytest
@@ -102,3 +104,16 @@ def listing(folder: Path) -> dict[str, bytes | None]:
     """Everything under a folder but what Python compiled, with the content of its files."""
     found = (path for path in folder.rglob("*") if "__pycache__" not in path.parts)
     return {str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None for path in found}
+
+
+@contextlib.contextmanager
+def closed_pipe() -> Iterator[TextIO]:
+    """Give a stream whose reader is gone."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    stream = os.fdopen(writer, "w")
+    try:
+        yield stream
+    finally:
+        with contextlib.suppress(OSError):
+            stream.close()

@@ -1,6 +1,8 @@
 """Progress is honest about time and place, live on a terminal and sparing elsewhere."""
 
+import errno
 import io
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -123,3 +125,19 @@ def test_where_nothing_came_to_a_number_there_is_no_loss() -> None:
     assert shown.figures()[0] == "loss no number"
     shown.epoch_done(record(1, loss=0.0, nonfinite=0))
     assert shown.figures()[0] == "loss 0.000"
+
+
+def test_a_terminal_that_was_closed_ends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Closed(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+        def write(self, text: str) -> int:
+            raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(sys, "stderr", Closed())
+    with display.display() as shown:
+        assert isinstance(shown, display.Lively)
+        shown.started(PHASES, 0)
+        shown.note("stopping")

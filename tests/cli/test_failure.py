@@ -3,6 +3,7 @@
 import errno
 import os
 import signal
+import sys
 from collections.abc import Callable
 
 import pytest
@@ -10,6 +11,8 @@ import typer
 
 from pencil.cli.failure import guarded, one_line
 from pencil.errors import PencilError
+
+from .conftest import closed_pipe
 
 
 def fails_with(error: BaseException) -> Callable[[], None]:
@@ -58,3 +61,23 @@ def test_an_endless_word_is_cut_out_of_the_middle(capsys: pytest.CaptureFixture[
     one_line(f'photos.csv: the label is "{"a" * 100_000}"; mend it.')
     line = capsys.readouterr().err
     assert line.startswith("pencil: photos.csv") and line.endswith('"; mend it.\n') and len(line) < 1100
+
+
+@pytest.mark.parametrize("error", [PencilError("row 3 is bad"), OSError(errno.ENOSPC, "No space left on device")])
+def test_a_line_that_nobody_hears_changes_no_code(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    with closed_pipe() as unheard:
+        monkeypatch.setattr(sys, "stderr", unheard)
+        with pytest.raises(typer.Exit) as ended:
+            fails_with(error)()
+        unheard.flush()
+    assert ended.value.exit_code == 2
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no disk here that is always full")
+def test_what_could_not_be_written_is_given_up_before_the_exit(monkeypatch: pytest.MonkeyPatch) -> None:
+    with open("/dev/full", "w") as full:
+        monkeypatch.setattr(sys, "stdout", full)
+        with pytest.raises(typer.Exit) as ended:
+            guarded(lambda: print("a result"))()
+        full.flush()
+    assert ended.value.exit_code == 2

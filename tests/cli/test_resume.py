@@ -3,6 +3,7 @@
 import json
 import random
 import signal
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -10,11 +11,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from pencil.cli.display import Lines
 from pencil.config import read_toml
+from pencil.results.checkpoint_store import CheckpointStore
 from pencil.results.folder import RunFolder
 
 from ..warm import WarmProcess
-from .conftest import QUICK, Command, listing, write_rows
+from .conftest import QUICK, Command, closed_pipe, listing, write_rows
 
 LONG = (
     "--epochs", "8,16,8", "--backbone", "mlp", "--noise", "symmetric:0.3", "--set", "optimizer.batch_size=16",
@@ -61,6 +64,22 @@ def test_a_request_to_stop_saves_and_says_how_to_go_on(
     assert resumed.code == 0, resumed.err
     assert "may differ" in resumed.err
     assert done < 32 == len(Path("run/history.jsonl").read_text().splitlines())
+
+
+def test_a_run_whose_lines_nobody_reads_any_more_stops_in_order(
+    pencil: Command, rows: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop_in_the_third_epoch(shown: Lines, epoch: int, step: int, steps: int) -> None:
+        if (epoch, step) == (2, 1):
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(Lines, "stepped", stop_in_the_third_epoch)
+    with closed_pipe() as unheard:
+        monkeypatch.setattr(sys, "stderr", unheard)
+        assert pencil("train", rows, "--out", "run", *LONG).code == 130
+    saved = CheckpointStore(Path("run/checkpoint")).load()
+    assert (saved.meta["epoch"], int(saved.tensors["clock.step"][0])) == (2, 1)
+    assert RunFolder.open("run").status().state == "stopped"
 
 
 def test_the_command_that_started_a_run_resumes_it(pencil: Command, rows: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from sklearn.datasets import load_digits, load_wine
 from sklearn.decomposition import PCA
 
-from .conftest import Command
+from .conftest import QUICK, Command
 
 SHORT = ("--epochs", "8,1,1", "--set", "hardware.threads=1")
 
@@ -55,3 +55,19 @@ def test_empty_cells_are_said_and_do_no_harm(pencil: Command) -> None:
     ended = pencil("predict", "run", "table.csv")
     found = [row["predicted"] for row in csv.DictReader(io.StringIO(ended.out))]
     assert np.mean(np.array(found) == wine.target_names[wine.target]) > 0.9 and told in ended.err
+
+
+def test_a_colon_in_a_path_is_no_address(pencil: Command) -> None:
+    wine = load_wine()
+    Path("march:1").mkdir()
+    with open("march:1/table.parquet", "wb") as file:
+        columns = {f"f{n}": wine.data[:, n] for n in range(13)}
+        pa.parquet.write_table(pa.table({**columns, "label": wine.target_names[wine.target]}), file)
+    for command in (
+        ("train", "march:1/table.parquet", "--out", "symmetric:0.4", *QUICK),
+        ("predict", "symmetric:0.4", "march:1/table.parquet", "--out", "march:1/new.parquet"),
+        ("export", "symmetric:0.4", "--to", "parquet", "--out", "march:1/labels.parquet"),
+    ):
+        ended = pencil(*command)
+        assert ended.code == 0, ended.err
+    assert Path("march:1/new.parquet").stat().st_size and Path("march:1/labels.parquet").stat().st_size

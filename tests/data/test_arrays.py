@@ -113,6 +113,21 @@ def test_inputs_that_make_no_array_are_refused(x, raw):
         from_arrays(x, [0, 1, 0], raw=raw)
 
 
+def test_numbers_of_several_kinds_in_a_frame_are_numbers():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"size": [0.5, 1.5, 2.5], "colour": ["red", "blue", "red"]})
+    encoded = pandas.get_dummies(frame)
+    wanted = [[0.5, 0, 1], [1.5, 1, 0], [2.5, 0, 1]]
+    assert from_arrays(encoded, list("aba")).train.inputs.array.tolist() == wanted
+    nullable = frame[["size"]].astype("Float64")
+    assert from_arrays(nullable, list("aba")).train.inputs.array.tolist() == [[0.5], [1.5], [2.5]]
+    whole = np.array([[1, 2], [3, 4]], dtype=object)
+    assert from_arrays(whole, list("ab"), raw=True).train.inputs.array.dtype.kind == "i"
+    for refused in (frame, frame[["size"]].astype(str), np.array([[1.0, None], [2.0, 3.0]], dtype=object)):
+        with pytest.raises(PencilError, match=r"inputs are .* give numbers"):
+            from_arrays(refused, list("aba")[: len(refused)])
+
+
 def test_test_inputs_must_have_the_same_shape():
     with pytest.raises(PencilError, match=r"test inputs are"):
         from_arrays(np.zeros((3, 2)), [0, 1, 0], test=(np.zeros((3, 4)), [0, 1, 0]))

@@ -94,6 +94,13 @@ def test_labels_of_unequal_length():
         as_values([[0.5, 0.5], [1.0]])
 
 
+@pytest.mark.parametrize("labels", [{0: "a", 1: "b"}, {"a", "b"}, (name for name in "ab")])
+def test_labels_must_have_an_order_that_stays(labels):
+    with pytest.raises(PencilError, match=f"labels are a {type(labels).__name__}; give a list or an array"):
+        as_values(labels)
+    assert as_values({0: "a", 1: "b"}.values()).tolist() == ["a", "b"]
+
+
 def test_texts_that_are_almost_numbers_are_names():
     assert class_names_of(as_values(["²", "--1", "10", "9", "07", "7", None])) == ("07", "7", "9", "10", "--1", "²")
 

@@ -79,6 +79,8 @@ def test_a_rate_must_be_a_share(spec):
 def test_an_unknown_model_suggests_the_near_one():
     with pytest.raises(PencilError, match=r'no noise model "symetric". Did you mean "symmetric"'):
         noise.make("symetric:0.4", 10)
+    with pytest.raises(PencilError, match=r'Did you mean "asymmetric_next" or "asymmetric_cifar10"\?'):
+        noise.make("asymmetric:0.4", 10)
 
 
 def test_a_model_of_the_users_own(tmp_path):

@@ -83,6 +83,15 @@ def test_what_is_written_comes_back(tmp_path: Path) -> None:
     assert read_labels(path).equals(table)
 
 
+def test_a_folder_with_a_colon_in_its_name_is_no_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = Path("symmetric:0.4/labels.parquet")
+    path.parent.mkdir()
+    table = build_labels(**columns())
+    write_labels(path, table)
+    assert read_labels(path).equals(table)
+
+
 def test_labels_that_cannot_be_read_are_named(tmp_path: Path) -> None:
     path = tmp_path / "labels.parquet"
     with pytest.raises(PencilError, match=r"labels.parquet does not exist"):

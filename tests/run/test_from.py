@@ -15,9 +15,12 @@ from pencil.engine.guard import Guard
 from pencil.errors import PencilError
 from pencil.quality.decide import Thresholds
 from pencil.quality.thresholds import decide_again
+from pencil.report.headline import lead
+from pencil.report.material import gather
 from pencil.results.arrays import read_arrays
 from pencil.results.decisions import Decisions, reviewed
 from pencil.results.folder import RunFolder
+from pencil.review.index import Index
 from pencil.run.fit import Interrupted
 from pencil.run.session import Silent
 
@@ -104,6 +107,12 @@ def test_reviewed_labels_are_locked_and_the_others_go_on(parent: Any, tmp_path: 
         assert rows[name]["decision"] == ("keep" if label == rows[name]["given"] else "relabel")
         assert rows[name]["confidence"] > 0.99 and rows[name]["trusted"]
     assert sum(row["trusted"] for row in rows.values()) == len(chosen)
+    doubted = [name for name, row in rows.items() if row["decision"] != "keep" and name not in chosen]
+    material = gather(new.run)
+    assert new.summary["num_suspect"] == material.suspect.sum() == len(doubted), "nobody need look at them again"
+    assert f"Of {len(doubted):,} suspects" in lead(material)
+    assert Index(new.labels, 10, new.folder).suspects.sum() == len(doubted)
+    assert not any(name in new._repr_html_() for name in chosen)
     stricter = decide_again(new.labels, Thresholds(keep_quality=1.0, relabel_confidence=1.0))
     for row, decision in zip(new.labels.to_pylist(), stricter, strict=True):
         assert not row["trusted"] or decision == row["decision"], "no threshold moves what a person chose"

@@ -3,8 +3,8 @@
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any
+from contextlib import contextmanager, suppress
+from typing import IO, Any, TextIO, cast
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -12,6 +12,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from pencil.cli.failure import say
 from pencil.cli.timing import Clock, spoken
 from pencil.run.session import Progress, Silent
 from pencil.types import Phase
@@ -23,7 +24,7 @@ LINE_EVERY = 2.0
 @contextmanager
 def display(*, quiet: bool = False, title: str = "") -> Iterator[Progress]:
     """Give the display that suits stderr, for the length of a run; stdout stays free for results."""
-    console = Console(stderr=True)
+    console = Console(file=cast(IO[str], Heedless(sys.stderr)))
     if quiet:
         yield Silent()
     elif console.is_terminal and not console.is_dumb_terminal:
@@ -31,6 +32,25 @@ def display(*, quiet: bool = False, title: str = "") -> Iterator[Progress]:
             yield Lively(live, title)
     else:
         yield Lines(title)
+
+
+class Heedless:
+    """A stream that leaves out what it cannot write: a terminal that was closed must not end a run."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        with suppress(OSError):
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with suppress(OSError):
+            self._stream.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
 
 
 class Shown:
@@ -99,8 +119,7 @@ class Lines(Shown):
             self.note(f"{self.place(record['epoch'])}: {', '.join([*self.figures(), ends])}")
 
     def note(self, line: str) -> None:
-        sys.stderr.write(f"{self.title}: {line}\n" if self.title else f"{line}\n")
-        sys.stderr.flush()
+        say(f"{self.title}: {line}\n" if self.title else f"{line}\n")
 
 
 class Lively(Shown):

@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, ParamSpec
 
 import typer
@@ -36,8 +36,14 @@ def one_line(text: str) -> None:
     words = in_one_line(" ".join(text.split()))
     # A damaged file's endless word is cut out of the middle: the file's name stands in front, the remedy behind.
     shown = words if len(words) <= LONGEST else f"{words[: LONGEST // 2]} … {words[-LONGEST // 2 :]}"
-    sys.stderr.write(f"pencil: {shown}\n")
-    sys.stderr.flush()
+    say(f"pencil: {shown}\n")
+
+
+def say(text: str) -> None:
+    """Write on stderr; where that is refused (its reader is gone, its disk full) the command goes on unheard."""
+    with suppress(OSError):
+        sys.stderr.write(text)
+        sys.stderr.flush()
 
 
 def guarded(command: Callable[P, None]) -> Callable[P, None]:
@@ -56,9 +62,21 @@ def guarded(command: Callable[P, None]) -> Callable[P, None]:
                 code = _report(error)
                 if code is None:
                     raise
+            finally:
+                _give_up_unwritten()
         raise typer.Exit(code)
 
     return run
+
+
+def _give_up_unwritten() -> None:
+    """Let what cannot be written go nowhere: at exit it would change the code and add lines of Python's own."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            with suppress(OSError), open(os.devnull, "wb") as nowhere:
+                os.dup2(nowhere.fileno(), stream.fileno())
 
 
 def _report(error: BaseException) -> int | None:
@@ -67,9 +85,7 @@ def _report(error: BaseException) -> int | None:
         one_line(str(error))
         return error.exit_code
     if isinstance(error, BrokenPipeError):
-        # The reader (`head`, say) has seen enough; nothing may be written at exit either.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 128 + signal.SIGPIPE
+        return 128 + signal.SIGPIPE  # The reader (`head`, say) has seen enough.
     if isinstance(error, KeyboardInterrupt | Terminated):
         one_line(str(error) or "stopped.")
         return INTERRUPTED if isinstance(error, KeyboardInterrupt) else TERMINATED

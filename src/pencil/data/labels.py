@@ -12,7 +12,7 @@ The label of an example with soft labels or votes is the class that has most; th
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
@@ -45,6 +45,9 @@ class Labels:
 def as_values(labels: Any) -> NDArray[Any]:
     """Return labels as an array: numbers, soft labels, votes, or texts with None for "no label"."""
     labels = plain(labels)
+    if isinstance(labels, (Mapping, Set, Iterator)):
+        kind = type(labels).__name__
+        raise PencilError(f"labels are a {kind}; give a list or an array, one label for each example in their order.")
     if np.ma.is_masked(labels):
         hidden, labels = np.ma.getmaskarray(labels), np.array(labels, dtype=object)
         labels[hidden] = None

@@ -35,7 +35,8 @@ def column_names(path: Path) -> list[str]:
     """Return what a file's columns are called, before the rest of it is read."""
     with _reading(path):
         if _is_parquet(path):
-            with pa.parquet.ParquetFile(path) as file:
+            # Absolute, since Arrow takes the start of a relative path like "noise:0.4.parquet" for that of an address.
+            with pa.parquet.ParquetFile(path.absolute()) as file:
                 _refuse_columns(file.metadata.num_columns)
                 return list(file.schema_arrow.names)
         with path.open("rb") as file:
@@ -140,7 +141,7 @@ def _read_csv(path: Path, names: Sequence[str], spelled: Collection[str]) -> Any
 
 def _read_parquet(path: Path, names: Sequence[str]) -> Any:
     """Read a file whose few bytes may stand for very many values; texts stay in dictionaries until they are counted."""
-    with pa.parquet.ParquetFile(path) as file:
+    with pa.parquet.ParquetFile(path.absolute()) as file:
         described, size = file.metadata, path.stat().st_size
         _refuse_columns(described.num_columns)
         leaves = [described.schema.column(place) for place in range(described.num_columns)]
@@ -154,7 +155,7 @@ def _read_parquet(path: Path, names: Sequence[str]) -> Any:
             claimed += row_group.column(place).num_values * max(leaf.length or 0, 8)
     refuse_bomb(claimed, size)
     packed = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
-    return spelled_out(pa.parquet.read_table(path, columns=names, read_dictionary=packed).select(names))
+    return spelled_out(pa.parquet.read_table(path.absolute(), columns=names, read_dictionary=packed).select(names))
 
 
 def column(table: Any, name: str) -> Any:

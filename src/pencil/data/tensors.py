@@ -13,7 +13,9 @@ def as_array(x: Any) -> NDArray[Any]:
     if hasattr(x, "toarray"):
         raise PencilError(f"inputs are a sparse {type(x).__name__}; give x.toarray().")
     try:
-        return np.asarray(plain(x))
+        array = np.asarray(plain(x))
+        # Columns of several types, as of truth values beside numbers, make objects of a data frame's numbers.
+        return np.array(array.tolist()) if array.dtype == object else array
     except (TypeError, ValueError) as error:
         raise PencilError(f"inputs make no array ({error}); give as many numbers for each example.") from error
 

@@ -1,6 +1,6 @@
 """Columns that a network learns nothing from: numbers of which some cells are none, names of rows, empty ones.
 
-Numbers of the rows, a data frame's own or others, are none of the data either.
+Numbers of the rows, a data frame's own or others, and marks of the set that rows are in are none of the data either.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ _NAMELESS = re.compile(r"Unnamed: [0-9]+(\.[0-9]+)*")
 """What pandas calls columns without a name when it reads CSV: often an index that was once written."""
 _NUMBERS_OF_ROWS = ("id", "idx", "index", "rowname", "rownames", "rownumber", "rowid", "rownum")
 """What columns are called that number the rows: in sorted data such numbers tell the class."""
+_MARKS_OF_A_SET = ("heldout", "holdout", "isheldout", "isholdout", "istest", "istrain", "isval", "isvalidation")
+"""What columns are called that say whether a row is in a set."""
 _JOINTS = re.compile(r"[\s_.-]+")
 """What may stand between the words of a column's name."""
 _MOST_SETS = 3
@@ -38,6 +40,9 @@ def learnable(table: Any, names: Sequence[str], where: object, *, chosen: bool) 
 
     What a user has chosen is kept; where it comes from is for messages.
     """
+    nameless = not chosen and "" in names
+    marks = [] if chosen else [name for name in names if _marks_a_set(table, name)]
+    names = [name for name in names if name not in marks and (name or chosen)]
     _refuse_broken_numbers(table, names, where)
     counted = [] if chosen else [name for name in names if _is_index(table, name)]
     names = [name for name in names if name not in counted]
@@ -53,7 +58,7 @@ def learnable(table: Any, names: Sequence[str], where: object, *, chosen: bool) 
     if len(places) < len(kept):
         kept = [name for name in kept if name not in places]
         numbered += places
-    return kept, _left_out(names_of_rows, empty, counted, numbered)
+    return kept, _left_out(nameless, names_of_rows, empty, counted, numbered, marks)
 
 
 def _nothing_to_learn(names_of_rows: Sequence[str], empty: Sequence[str], where: object) -> PencilError:
@@ -115,16 +120,27 @@ def _names_rows(values: Any) -> bool:
 
 
 def _left_out(
-    names_of_rows: Sequence[str], empty: Sequence[str], counted: Sequence[str], numbered: Sequence[str]
+    nameless: bool,
+    names_of_rows: Sequence[str],
+    empty: Sequence[str],
+    counted: Sequence[str],
+    numbered: Sequence[str],
+    marks: Sequence[str],
 ) -> str:
     """Say which columns are left out of the features, and why."""
-    told = []
+    told = ["a column without a name is left out; name it to use it"] if nameless else []
     if counted:
         verb = "is" if len(counted) == 1 else "are"
         told.append(f"{_listed(counted)} {verb} the index of a data frame and {verb} left out")
     if numbered:
         verbs = ("numbers", "is") if len(numbered) == 1 else ("number", "are")
         told.append(f"{_listed(numbered)} {verbs[0]} the rows and {verbs[1]} left out")
+    if marks:
+        verbs = ("marks", "is") if len(marks) == 1 else ("mark", "are")
+        told.append(
+            f"{_listed(marks)} {verbs[0]} rows of a set and {verbs[1]} left out; to keep rows apart, name a column that"
+            " says train, val or test by data.options.split"
+        )
     if empty:
         one = len(empty) == 1
         told.append(f"{_listed(empty)} {'is empty and is' if one else 'are empty and are'} left out")
@@ -150,6 +166,13 @@ def _is_index(table: Any, name: str) -> bool:
 
 def _numbers_rows(table: Any, name: str) -> bool:
     return _JOINTS.sub("", name).lower() in _NUMBERS_OF_ROWS and _counts_rows(column(table, name), _MOST_SETS)
+
+
+def _marks_a_set(table: Any, name: str) -> bool:
+    if _JOINTS.sub("", name).lower() not in _MARKS_OF_A_SET:
+        return False
+    values = column(table, name)
+    return pa.types.is_boolean(values.type) or (_is_whole(values) and set(pc.unique(values).to_pylist()) <= {0, 1})
 
 
 def _tells_place(values: Any) -> bool:

@@ -49,10 +49,10 @@ def lead(material: Material) -> str:
             f"{found} Training changed none of its own labels, so only held-out labels are questioned here; "
             f"{remedy} to have every label examined."
         )
-    kinds = count(material.decision)
+    kinds = count(material.decision[material.suspect])
     replaced = "would be replaced" if material.result.get("caution") else "can be replaced unseen"
     return (
-        f"{found} Of {sum(kinds.values()) - kinds['keep']:,} suspects {kinds['relabel']:,} {replaced}, "
+        f"{found} Of {sum(kinds.values()):,} suspects {kinds['relabel']:,} {replaced}, "
         f"{kinds['review']:,} are for a person to look at."
     )
 
@@ -92,7 +92,7 @@ def _changed(material: Material) -> Tile:
 
 
 def _suspects(material: Material) -> Tile:
-    kinds = count(material.decision)
+    kinds = count(material.decision[material.suspect])
     note = f"{kinds['relabel']:,} to relabel, {kinds['review']:,} to review"
     return Tile("Suspects", f"{material.result['num_suspect']:,}", note)
 

@@ -17,6 +17,7 @@ from pencil.quality.noise import NoiseEstimate, estimate_noise, questioned
 from pencil.quality.thresholds import scores_of
 from pencil.results.documents import damaged
 from pencil.results.folder import RunFolder
+from pencil.results.labels_table import suspects
 from pencil.results.lost_classes import lost_in_the_end
 from pencil.results.read import Run
 
@@ -61,6 +62,8 @@ class Material:
     quality: Floats
     confidence: Floats
     decision: NDArray[np.str_]
+    suspect: NDArray[np.bool_]
+    """Where a label is not kept unseen, and no person has decided."""
     split: NDArray[np.str_]
     noise: NoiseEstimate
 
@@ -69,12 +72,6 @@ class Material:
         """Where a given label is believed to be another one."""
         differs: NDArray[np.bool_] = (self.given >= 0) & (self.corrected != self.given)
         return differs
-
-    @property
-    def suspect(self) -> NDArray[np.bool_]:
-        """Where a label is not kept unseen."""
-        doubted: NDArray[np.bool_] = self.decision != "keep"
-        return doubted
 
     @property
     def learned(self) -> bool:
@@ -130,6 +127,7 @@ def gather(run: Run) -> Material:
         quality=scores.quality,
         confidence=scores.confidence,
         decision=decision,
+        suspect=suspects(table),
         split=split,
         noise=estimate_noise(given[asked], corrected[asked], len(classes)),
     )

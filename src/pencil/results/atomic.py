@@ -18,7 +18,8 @@ _FULL = (errno.ENOSPC, errno.EDQUOT)
 def write_atomic(path: Path, content: bytes | Writer) -> None:
     """Put bytes, or what a writer writes, at `path` in one step: temporary file, fsync, rename, fsync of the folder."""
     # The process's number keeps two processes that write the same file (two reports, say) apart.
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    # Absolute, since Arrow takes the start of a relative path like "noise:0.4/labels.parquet" for that of an address.
+    temporary = path.absolute().with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         _write(temporary, content)
         os.replace(temporary, path)

@@ -90,7 +90,8 @@ def read_labels(path: Path) -> pa.Table:
     """Read labels.parquet."""
     try:
         # A plain read of this one file: a dataset reader would make columns of folders called "lr=0.1".
-        with pq.ParquetFile(path) as file:
+        # Arrow takes the start of a relative path like "noise:0.4/labels.parquet" for that of an address.
+        with pq.ParquetFile(path.absolute()) as file:
             _check_columns(file.schema_arrow, path)
             table = file.read()
     except FileNotFoundError:
@@ -124,6 +125,13 @@ def check_labels(table: pa.Table, num_classes: int, path: Path) -> None:
             raise damaged(path, f"{name} names a class that classes.json does not have")
     if table["corrected"].null_count or not set(pc.unique(table["decision"]).to_pylist()) <= _DECISIONS:
         raise damaged(path, "an example has no corrected label, or a decision that is not known")
+
+
+def suspects(table: pa.Table) -> NDArray[np.bool_]:
+    """Say which labels are not kept unseen, but for those that are known to be right, such as a person chose."""
+    known = np.asarray(table["trusted"].fill_null(False)).astype(np.bool_)
+    doubted: NDArray[np.bool_] = np.asarray(table["decision"].fill_null("")).astype(np.str_) != "keep"
+    return doubted & ~known
 
 
 def _column(values: Any, kind: pa.DataType) -> pa.Array:

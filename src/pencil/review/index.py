@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from pencil.quality.score import most_suspect_first
-from pencil.results.labels_table import check_labels
+from pencil.results.labels_table import check_labels, suspects
 
 OPEN, SKIPPED = -2, -1
 """States of a row that has no class from a person; others are the class itself."""
@@ -33,7 +33,7 @@ class Filter:
     """Which rows are wanted."""
 
     decision: str = SUSPECTS
-    """suspects (relabel and review), keep, relabel, review or any: what the run decided."""
+    """suspects (relabel and review, less what was known before), keep, relabel, review or any: what the run decided."""
     status: str = "any"
     """What a person did: any, open, decided or skipped."""
     given: int | None = None
@@ -59,7 +59,7 @@ class Index:
         self.given, self.corrected = (number[name][self.rows] for name in ("given", "corrected"))
         self.quality = quality[self.rows]
         self.decision = np.asarray(table["decision"]).astype(np.str_)
-        self.suspects: Mask = self.decision != "keep"
+        self.suspects: Mask = suspects(table)
         self.table = table
         self.state = np.full(len(self.rows), OPEN, dtype=np.int32)
         self._masks: OrderedDict[Filter, Mask] = OrderedDict()

@@ -91,7 +91,7 @@ def summarise(
         detection=_detection(table, given, clean),
         caution=beware(plan, history),
         num_changed=int(((corrected != given) & (given >= 0)).sum()),
-        num_suspect=sum(d != "keep" for d in table["decision"].to_pylist()),
+        num_suspect=int(labels_table.suspects(table).sum()),
         estimated_noise_rate=estimate_noise(given[asked], corrected[asked], dataset.num_classes).rate,
         seconds=engine.seconds,
         images_per_second=len(history) * len(dataset.train) / steady,

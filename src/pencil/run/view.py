@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pencil.quality.score import most_suspect_first
+from pencil.results.labels_table import suspects
 from pencil.results.read import Run
 from pencil.results.summary import in_words
 
@@ -30,7 +31,7 @@ def _suspects(run: Run) -> str:
     order = most_suspect_first(
         np.asarray(table["quality"].fill_null(np.nan)), np.asarray(table["num_changes"].fill_null(0))
     )
-    doubted = [int(row) for row in order if table["decision"][int(row)].as_py() != "keep"][:SUSPECTS]
+    doubted = order[suspects(table)[order]][:SUSPECTS].tolist()
     if not doubted:
         return "<p>No label is suspect.</p>"
     rows = [[_cell(table[name][row].as_py()) for name in COLUMNS] for row in doubted]

@@ -457,6 +457,37 @@ def test_row_numbers_that_pandas_wrote_and_read_are_left_out(load_data, tmp_path
     assert data.facts["left_out"] == 'the column "Unnamed: 0" is the index of a data frame and is left out.'
 
 
+@pytest.mark.parametrize("options", [{}, {"id": "key", "split": "set", "clean": "truth", "trusted": "sure"}])
+def test_a_column_without_a_name_is_left_out_and_said(load_data, tmp_path, options):
+    rows = [f"{n % 3},{n % 7},r{n},train,{'ab'[n % 2]},1,{'ab'[n % 2]}\n" for n in range(9)]
+    path = csv(tmp_path, ",size,key,set,truth,sure,label\n" + "".join(rows))
+    facts = load_data(path, options={"features": "size", **options}, held_out=0.0).facts
+    assert facts["features"] == ["size"] and "left_out" not in facts
+    facts = load_data(path, options=options, held_out=0.0).facts
+    assert "" not in facts["features"] and "size" in facts["features"]
+    assert facts["left_out"] == "a column without a name is left out; name it to use it."
+
+
+@pytest.mark.parametrize(("name", "yes", "no"), [("held_out", "True", "False"), ("IsTest", "1", "0")])
+def test_marks_of_a_set_are_left_out_unless_they_are_named(load_data, tmp_path, name, yes, no):
+    rows = [f"{yes if n % 4 == 0 else no},{n % 7},{'ab'[n % 2]}\n" for n in range(30)]
+    path = csv(tmp_path, f"{name},size,label\n" + "".join(rows))
+    facts = load_data(path, held_out=0.0).facts
+    assert facts["features"] == ["size"]
+    assert facts["left_out"] == (
+        f'the column "{name}" marks rows of a set and is left out; to keep rows apart, name a column that says train,'
+        " val or test by data.options.split."
+    )
+    named = load_data(path, options={"features": f"{name},size"}, held_out=0.0)
+    assert named.facts["features"] == [name, "size"] and "left_out" not in named.facts
+
+
+def test_other_columns_of_a_name_like_a_sets_are_features(load_data, tmp_path):
+    rows = [f"{n % 5},{n % 2 == 0},{'ab'[n % 2]}\n" for n in range(30)]
+    facts = load_data(csv(tmp_path, "is_test,tested,label\n" + "".join(rows)), held_out=0.0).facts
+    assert facts["features"] == ["is_test", "tested"] and "left_out" not in facts
+
+
 def test_columns_of_texts_weigh_as_much_as_columns_of_numbers(load_data, tmp_path):
     rows = [f"{n % 7},{'red' if n % 9 else 'blue'},{n % 2 == 0},{'ab'[n % 2]}\n" for n in range(90)]
     data = load_data(csv(tmp_path, "size,colour,new,label\n" + "".join(rows)), held_out=0.0)

@@ -203,7 +203,7 @@ def _features(
     used = {*used, split_column(table, request), request.text("clean"), request.text("trusted")}
     used.update(column for name in ("soft", "votes", "annotators") for column in request.texts(name))
     used.update(said_by_a_run(table.column_names, used))
-    columns = request.texts("features") or [name for name in table.column_names if name not in used]
+    columns = request.texts("features") or [name for name in table.column_names if name not in used - {""}]
     columns, left_out = text_columns.learnable(table, columns, path, chosen=bool(request.texts("features")))
     rows, facts = tables.features(table, columns)
     texts = text_columns.beside(table, {*used, *columns})
