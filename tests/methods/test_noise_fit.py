@@ -199,6 +199,15 @@ def test_examples_trained_on_help_out_unless_learned_by_heart() -> None:
     assert error((by_heart, many[1])) == error(None)
 
 
+def test_examples_trained_on_do_not_help_out_where_a_network_is_surest_of_what_it_was_told() -> None:
+    logits, given, _ = made(SYMMETRIC, doubt=0.3)
+    few, many = (logits[:150], given[:150]), (logits[150:], given[150:])
+    told = many[0].argmax(-1) == many[1]
+    surer = torch.where(told[:, None], 2 * many[0], many[0])  # It agrees with as many labels as before.
+    assert not torch.equal(fit_transition(few, many), fit_transition(few))
+    torch.testing.assert_close(fit_transition(few, (surer, many[1])), fit_transition(few), rtol=0, atol=0)
+
+
 class _View:
     """What a method sees of a training whose held-out outputs are these."""
 

@@ -43,8 +43,8 @@ def fit_transition(held_out: Seen, trained_on: Seen | None = None) -> Tensor:
     """Return T [C, C], T[i, j] = P(given = j | true = i).
 
     Few held-out labels tell little. Examples that were trained on help out as long as the network agrees with their
-    labels no more than with held-out ones, so has not learned them by heart. Of many, the surest that count are few to
-    each class all the same: rows of T differ as far as they differ beyond chance.
+    labels no more than with held-out ones, the surest included, so has not learned them by heart. Of many, the surest
+    that count are few to each class all the same: rows of T differ as far as they differ beyond chance.
     """
     held_out = _known(held_out)
     counts_CC = _sure_counts(held_out, trained_on)
@@ -155,9 +155,19 @@ def _joined(held_out: Seen, trained_on: Seen | None) -> Seen:
     if trained_on is None:
         return held_out
     more = _known(trained_on)
-    if not len(held_out[1]) or _agrees_more(_counts(*more), _counts(*held_out)):
+    # A network is surest where it learned a label by heart: among the surest that shows before it does on the whole.
+    if not len(held_out[1]) or _knows_more_of(more, held_out) or _knows_more_of(_surest(more), _surest(held_out)):
         return held_out
     return torch.cat([held_out[0], more[0]]), torch.cat([held_out[1], more[1]])
+
+
+def _knows_more_of(one: Seen, other: Seen) -> bool:
+    return _agrees_more(_counts(*one), _counts(*other))
+
+
+def _surest(seen: Seen) -> Seen:
+    sure_N = _rank(seen[0]) < SURE_SHARES[0]
+    return seen[0][sure_N], seen[1][sure_N]
 
 
 def _likely(clean_NC: Tensor, transition_CC: Tensor, given_N: Tensor) -> Tensor:
