@@ -293,6 +293,11 @@ def few(count: int = 60) -> tuple[Any, Any]:
     return rows[:count].astype(np.float32), labels[:count]
 
 
+def test_a_device_may_be_torchs_own(quick: dict[str, Any]) -> None:
+    del quick["hardware"]["device"]
+    pencil.fit(*few(), settings=quick, epochs=[1, 1, 1], device=torch.device("cpu"))
+
+
 def test_numbers_of_numpy_are_numbers(quick: dict[str, Any], tmp_path: Path) -> None:
     more = {
         "backbone_options": {"hidden": np.int64(16), "depth": 1},

@@ -8,6 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from pencil.backbones import name_of
 from pencil.config import from_document, merge, plain_numbers, read_toml, to_document, write_toml
 from pencil.config.own_code import as_document, as_run_names, code_in, resume_command
@@ -131,6 +133,8 @@ def _named(named: dict[str, Any]) -> Document:
     groups = {"noise": "data", "root": "data", "held_out": "data", "device": "hardware", "precision": "hardware"}
     document: dict[str, Any] = {}
     for key, value in named.items():
+        if isinstance(value, torch.device):
+            value = str(value)
         document = merge(document, {groups[key]: {key: value}} if key in groups else {key: value})
     return document
 
