@@ -3,6 +3,7 @@
 import errno
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import Callable
 
@@ -81,3 +82,9 @@ def test_what_could_not_be_written_is_given_up_before_the_exit(monkeypatch: pyte
             guarded(lambda: print("a result"))()
         full.flush()
     assert ended.value.exit_code == 2
+
+
+@pytest.mark.parametrize(("command", "code"), [("list >&- 2>&-", 0), ("report nowhere 2>&-", 2)])
+def test_a_command_with_closed_streams_ends_as_it_would(command: str, code: int) -> None:
+    ended = subprocess.run(["sh", "-c", f"exec '{sys.executable}' -m pencil {command}"], check=False)
+    assert ended.returncode == code

@@ -1,5 +1,6 @@
 """The command `pencil`. Torch and the like are imported inside the commands, so that help comes at once."""
 
+import os
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -83,8 +84,16 @@ def _options(
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and end the process with its exit code."""
+    _open_what_is_closed()
     _write_any_sign()
     sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+
+
+def _open_what_is_closed() -> None:
+    """Let what is written to a closed stream go nowhere: a service may start a command with none."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8"))
 
 
 def _write_any_sign() -> None:
