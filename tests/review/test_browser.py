@@ -3,6 +3,7 @@
 import csv
 import re
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -256,12 +257,26 @@ def test_a_page_left_open_decides_nothing_in_another_run(browser: Any, make: Cal
         page.context.close()
 
 
+@contextmanager
+def held(page: Any, address: str) -> Iterator[None]:
+    """Keep the one request that follows from the server until the block has ended."""
+    requests: list[Any] = []
+    page.route(address, lambda route: requests.append(route), times=1)
+    yield
+    while not requests:
+        page.wait_for_timeout(10)
+    requests[0].continue_()
+
+
 def accept_the_last_of_a_page(page: Any, *, then: str) -> None:
     """Accept the last of 60 examples, and press another key before the next page is there."""
     for _ in range(59):
         page.keyboard.press("ArrowRight")
-    page.route("**/api/page*", lambda route: (page.keyboard.press(then), route.continue_()), times=1)
-    page.keyboard.press("a")
+    with held(page, "**/api/page*"):
+        page.keyboard.press("a")
+        page.keyboard.press(then)
+        if then == "/":
+            sync_api.expect(page.locator("#filters [name=find]")).to_be_focused(timeout=10_000)
     shows(page, "#place", re.compile("60–119 of 199|61–120 of 200"))  # Whichever comes first, decision or page.
 
 
@@ -312,8 +327,9 @@ def test_a_key_before_an_undo_has_led_back_decides_nothing(
         page = opened(browser, server.address, troubles)
         page.keyboard.press("a")
         said(page, "1 of 10")
-        page.route("**/api/undo", lambda route: (page.keyboard.press("k"), route.continue_()), times=1)
-        page.keyboard.press("u")
+        with held(page, "**/api/undo"):
+            page.keyboard.press("u")
+            page.keyboard.press("k")
         said(page, "0 of 10")
         page.keyboard.press("k")
         said(page, "1 of 10")
