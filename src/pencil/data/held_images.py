@@ -17,7 +17,7 @@ from pencil.errors import PencilError
 
 def column_of_images(table: Any) -> str:
     """Return the first column that holds images, "" for none."""
-    return next((name for name in table.column_names if holds_images(table, name)), "")
+    return next((field.name for field in table.schema if _can_hold(field.type) and holds_images(table, field.name)), "")
 
 
 def holds_images(table: Any, name: str) -> bool:

@@ -38,7 +38,7 @@ def read(request: Request) -> Dataset:
 def original_files(request: Request) -> dict[str, Path]:
     """Return the image of each row by its id; nothing where rows are no images."""
     path = request.existing("table")
-    table = _table(path, "", (), request)
+    table = _table(path, tables.column_names(path), "", (), request)
     image = image_column(table, request)
     if not image or held_images.holds_images(table, image):
         return {}
@@ -50,7 +50,7 @@ def _read(path: Path, request: Request) -> Dataset:
     header = tables.column_names(path)
     run = trained_features.columns_of(request.trained_features, header)
     label = label_column(header, [name for name, _ in run], request)
-    table = _table(path, label, run, request)
+    table = _table(path, header, label, run, request)
     values, names = _labels(table, label, request)
     truth = _values(table, _clean_column(table, request)) if _clean_column(table, request) else None
     classes = names or labels.class_names_of(*(part for part in (values, truth) if part is not None))
@@ -68,10 +68,9 @@ def _read(path: Path, request: Request) -> Dataset:
     )  # fmt: skip
 
 
-def _table(path: Path, label: str, run: Sequence[tuple[str, str]], request: Request) -> Any:
+def _table(path: Path, header: Sequence[str], label: str, run: Sequence[tuple[str, str]], request: Request) -> Any:
     """Read labels, ids and paths as they are spelled, and features too where they are texts to a run."""
     answers = {label, request.text("clean"), *request.texts("annotators")} - {""}
-    header = tables.column_names(path)
     words = {usual_column(header, request, "id"), usual_column(header, request, "split"), request.text("image")} - {""}
     least = "two examples" if request.labels_needed else "one row"
     if not run:
