@@ -8,8 +8,11 @@ import venv
 import zipfile
 from email.parser import Parser
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+
+import pencil_labels
 
 ROOT = Path(__file__).parents[1]
 IMPORT_SECONDS = 0.3
@@ -132,3 +135,12 @@ def _install_stranger(folder: Path) -> None:
     record.mkdir(parents=True)
     (record / "METADATA").write_text("Metadata-Version: 2.1\nName: pencil\nVersion: 7\n")
     (record / "top_level.txt").write_text("pencil\n")
+
+
+def test_what_installs_it_anew_asks_no_package_index(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pencil.DISTRIBUTION", "another")
+    monkeypatch.setattr("importlib.metadata.packages_distributions", lambda: {"pencil": ["pencil"]})
+    monkeypatch.setattr("importlib.metadata.distribution", lambda name: SimpleNamespace(version="1.0"))
+    for line in (pencil_labels.find_stranger(), pencil_labels.find_lodger()):
+        assert "pip uninstall pencil; " in line
+        assert line.endswith("in the repository of pencil-labels: pip install --force-reinstall --no-deps .")

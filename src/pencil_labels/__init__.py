@@ -8,6 +8,8 @@ import sys
 from importlib import metadata
 
 DISTRIBUTION = "pencil-labels"
+AGAIN = f"then, in the repository of {DISTRIBUTION}: pip install --force-reinstall --no-deps ."
+"""How it is installed anew; no package index has it."""
 
 
 def main() -> None:
@@ -17,9 +19,9 @@ def main() -> None:
         sys.exit(2)
     if lodger := find_lodger():
         sys.stderr.write(f"pencil: {lodger}\n")
-    from pencil.cli import main as command_line
+    from pencil.__main__ import start
 
-    command_line()
+    start()
 
 
 def find_stranger() -> str:
@@ -33,7 +35,7 @@ def find_stranger() -> str:
     if owners:
         return (
             f"another package called pencil is in the way ({place}, of {', '.join(sorted(set(owners)))});"
-            f" remove it with: pip uninstall {owners[0]}; then: pip install --force-reinstall --no-deps {DISTRIBUTION}"
+            f" remove it with: pip uninstall {owners[0]}; {AGAIN}"
         )
     return f"another package called pencil is in the way ({place}); rename it, or take its folder from PYTHONPATH."
 
@@ -46,5 +48,5 @@ def find_lodger() -> str:
         return ""
     return (
         f"the unrelated package pencil {other.version} is installed beside {DISTRIBUTION} and shares its folder; remove"
-        f" it with: pip uninstall pencil; then: pip install --force-reinstall --no-deps {DISTRIBUTION}"
+        f" it with: pip uninstall pencil; {AGAIN}"
     )

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import typer
@@ -56,6 +57,66 @@ def test_termination_ends_in_order(capsys: pytest.CaptureFixture[str]) -> None:
         guarded(lambda: os.kill(os.getpid(), signal.SIGTERM))()
     assert ended.value.exit_code == 143
     assert signal.getsignal(signal.SIGTERM) is before
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_what_a_stopped_import_fails_with_is_a_stop(
+    capsys: pytest.CaptureFixture[str], number: signal.Signals, code: int
+) -> None:
+    def command() -> None:
+        try:
+            signal.raise_signal(number)
+        except BaseException:
+            raise RecursionError("a module is half there") from None
+
+    before = signal.getsignal(number)
+    with pytest.raises(typer.Exit) as ended:
+        guarded(command)()
+    assert ended.value.exit_code == code
+    assert capsys.readouterr().err == "pencil: stopped.\n"
+    assert signal.getsignal(number) is before
+
+
+@pytest.mark.parametrize("package", ["pencil", "pencil_labels"])
+def test_ctrl_c_during_the_first_imports_is_one_line(tmp_path: Path, package: str) -> None:
+    (tmp_path / "typer.py").write_text("import signal\nsignal.raise_signal(signal.SIGINT)\n")
+    paths = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
+    command = [sys.executable, "-m", package, "list"]
+    ended = subprocess.run(command, env={**os.environ, "PYTHONPATH": paths}, capture_output=True, text=True)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "pencil: stopped.\n")
+
+
+@pytest.mark.parametrize("asked", ["--help", "train --help", "--version", ""])
+def test_help_that_nobody_reads_or_that_cannot_be_written(asked: str) -> None:
+    for place, code, lines in (("| :", 141, 0), (">/dev/full", 2, 1)):
+        if "full" in place and not os.path.exists("/dev/full"):
+            continue
+        command = f"'{sys.executable}' -m pencil {asked} {place}; exit ${{PIPESTATUS[0]}}"
+        ended = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
+        assert (ended.returncode, len(ended.stderr.splitlines())) == (code, lines), ended.stderr
+
+
+def test_a_second_signal_does_not_cut_off_the_last_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(text: str) -> str:
+        signal.raise_signal(signal.SIGTERM)
+        return text
+
+    monkeypatch.setattr("pencil.cli.failure.in_one_line", interrupted)
+    with pytest.raises(typer.Exit) as ended:
+        guarded(lambda: signal.raise_signal(signal.SIGINT))()
+    assert ended.value.exit_code == 130
+    assert capsys.readouterr().err == "pencil: stopped.\n"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a folder in use cannot be removed there")
+def test_a_command_in_a_folder_that_is_gone_says_so(tmp_path: Path) -> None:
+    (tmp_path / "gone").mkdir()
+    command = f"cd gone && rmdir ../gone && '{sys.executable}' -m pencil train digits --out '{tmp_path}/run'"
+    ended = subprocess.run(["sh", "-c", command], cwd=tmp_path, capture_output=True, text=True)
+    assert ended.returncode == 2 and "is gone; go to one that exists" in ended.stderr, ended.stderr
+    assert len(ended.stderr.splitlines()) == 1 and not any(tmp_path.iterdir())
 
 
 def test_an_endless_word_is_cut_out_of_the_middle(capsys: pytest.CaptureFixture[str]) -> None:

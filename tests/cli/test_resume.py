@@ -82,6 +82,38 @@ def test_a_run_whose_lines_nobody_reads_any_more_stops_in_order(
     assert RunFolder.open("run").status().state == "stopped"
 
 
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_second_request_stops_at_once_with_the_code_of_its_signal(
+    pencil: Command, rows: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals, code: int
+) -> None:
+    def insist(shown: Lines, epoch: int, step: int, steps: int) -> None:
+        if (epoch, step) == (2, 1):
+            signal.raise_signal(number)
+            signal.raise_signal(number)
+
+    monkeypatch.setattr(Lines, "stepped", insist)
+    ended = pencil("train", rows, "--out", "run", *LONG)
+    assert ended.code == code, ended.err
+    assert ended.err.splitlines()[-1].startswith("pencil: stopped at once; go on from the last checkpoint with: ")
+
+
+@pytest.mark.parametrize("numbers", [(signal.SIGINT, signal.SIGTERM), (signal.SIGTERM, signal.SIGINT)])
+def test_ctrl_c_that_is_also_handed_on_as_a_termination_is_one_request(
+    pencil: Command, rows: Path, monkeypatch: pytest.MonkeyPatch, numbers: tuple[signal.Signals, signal.Signals]
+) -> None:
+    def stop(shown: Lines, epoch: int, step: int, steps: int) -> None:
+        if (epoch, step) == (2, 1):
+            for number in numbers:
+                signal.raise_signal(number)
+
+    monkeypatch.setattr(Lines, "stepped", stop)
+    ended = pencil("train", rows, "--out", "run", *LONG)
+    assert ended.code == 128 + numbers[0], ended.err
+    assert ended.err.splitlines()[-1].startswith("pencil: stopped; go on with: ")
+    saved = CheckpointStore(Path("run/checkpoint")).load()
+    assert (saved.meta["epoch"], int(saved.tensors["clock.step"][0])) == (2, 1)
+
+
 def test_the_command_that_started_a_run_resumes_it(pencil: Command, rows: Path) -> None:
     assert pencil("train", rows, "--out", "run", *QUICK).code == 0
     again = pencil("train", rows, "--out", "run", "--resume", "--device", "cpu", "--json", *QUICK)

@@ -140,3 +140,15 @@ def test_names_in_bytes_are_texts():
     assert found.tolist() == ["cat", "é", None] and class_names_of(found) == ("cat", "é")
     with pytest.raises(PencilError, match="not UTF-8"):
         as_values([b"\xff", b"dog"])
+
+
+def test_numbers_too_large_to_count_are_names():
+    values = as_values(np.array([2**64 - 1, 7, 2**63 + 5], dtype=np.uint64))
+    names = class_names_of(values)
+    assert names == ("7", str(2**63 + 5), str(2**64 - 1))
+    np.testing.assert_array_equal(encode(values, names, by_name=True).given, [2, 0, 1])
+
+
+def test_labels_of_16_bits_are_read_without_a_warning(recwarn):
+    assert class_names_of(as_values(np.array([0, 1, np.nan], dtype=np.float16))) == ("0", "1")
+    assert not recwarn.list

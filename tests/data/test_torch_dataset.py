@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
-from torch.utils.data import Dataset, TensorDataset
+from torch.utils.data import Dataset, IterableDataset, TensorDataset
 
 from pencil.config.settings import DataSettings
 from pencil.data import from_torch, prepare
@@ -104,3 +104,23 @@ def test_names_that_come_with_the_classes_are_the_terms():
     assert from_torch(source, class_names=["r", "g"]).terms is None
     named = [(row, name) for (row, _), name in zip(source, "gr", strict=True)]
     assert from_torch(named, class_names=["r", "g"]).terms.tolist() == ["r", "g"]
+
+
+def test_images_with_a_palette_are_read_in_their_colours(fakes):
+    coloured = [Image.fromarray(image // 64 * 64) for image in fakes.pixels(4, 8)]
+    items = [(image.quantize(256), place % 2) for place, image in enumerate(coloured)]
+    read = from_torch(items).train.inputs.read(np.arange(4))
+    np.testing.assert_array_equal(read, np.stack([np.asarray(image.convert("RGB")) for image, _ in items]))
+    assert read.shape == (4, 8, 8, 3)
+
+
+def test_an_iterable_dataset_with_a_length_is_refused():
+    class Stream(IterableDataset):
+        def __iter__(self):
+            return iter(())
+
+        def __len__(self):
+            return 3
+
+    with pytest.raises(PencilError, match="give a map-style dataset"):
+        from_torch(Stream())

@@ -131,3 +131,18 @@ def test_the_estimate_of_equal_predictions_is_that_prediction() -> None:
 def test_rows_of_the_estimate_sum_to_one() -> None:
     prediction = torch.tensor([[0.5, 0.3], [0.1, 0.6]])
     np.testing.assert_allclose(losses.estimate_transition(prediction, 0.0), [[0.625, 0.375], [1 / 7, 6 / 7]], rtol=1e-6)
+
+
+def test_of_a_rare_class_the_estimate_keeps_an_example_of_its_own() -> None:
+    sure, rare = torch.tensor([[0.9, 0.08, 0.02]]), torch.tensor([[0.1, 0.1, 0.8]])
+    prediction = torch.cat([sure.expand(98, -1), rare.expand(2, -1)]) + torch.linspace(0, 0.01, 100).unsqueeze(-1)
+    t = losses.estimate_transition(prediction, 0.03, torch.tensor([98, 0, 2]))
+    assert t.argmax(-1).tolist() == [0, 1, 2]
+    assert t[2, 2] > 0.7
+
+
+def test_a_class_without_labels_stays_what_it_is() -> None:
+    prediction = torch.tensor([[0.9, 0.1, 0.0], [0.8, 0.2, 0.0], [0.2, 0.8, 0.0], [0.1, 0.9, 0.0]])
+    for drop_top in (0.0, 0.03):
+        t = losses.estimate_transition(prediction, drop_top, torch.tensor([2, 2, 0]))
+        assert t[2].tolist() == [0, 0, 1]

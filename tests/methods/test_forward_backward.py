@@ -1,5 +1,6 @@
 """Methods with a transition matrix: where it comes from, what is refused, and the estimate of a first training."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -164,3 +165,18 @@ def test_no_tensor_has_all_pairs_of_classes_for_each_example(name: str) -> None:
     with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
         objective(method, Phase("training", 1, Schedule.parse(0.1), Fixed()), logits, rows)
     assert 0 < max(kept) <= max(examples, classes) * classes
+
+
+@pytest.mark.parametrize("soft", [False, True])
+def test_a_class_that_no_label_names_is_not_predicted(
+    soft: bool, digits: Any, planned: Any, engine_of: Any, train: Any
+) -> None:
+    data = digits(600)
+    few = data.train.take(np.flatnonzero(data.train.given < 9))
+    if soft:
+        few = replace(few, distribution=np.eye(10, dtype=np.float32)[few.given])
+    plan = planned(replace(data, train=few), "forward_estimated", [6, 6], data={"held_out": 0.2})
+    engine = engine_of(plan)
+    train(engine)
+    assert engine.state.method.log_transition[9].exp().tolist() == [0] * 9 + [1]
+    assert (engine.train_evaluator.logits(engine.state.network).argmax(-1) != 9).all()

@@ -506,3 +506,17 @@ def test_quality_hears_the_network_over_label_learning_and_at_the_end(
     found = read_run(out).labels["network"].to_numpy()
     assert (after.argmax(-1) == found).mean() > 0.99
     assert np.abs(after - before).max() > 0.05, "they differ, so both were heard"
+
+
+@pytest.mark.parametrize(
+    ("source", "labels", "line"),
+    [
+        ("digits", "labels.csv", r"labels is 'labels.csv'; .*settings=\{'data': \{'labels': 'labels.csv'\}\}"),
+        (np.zeros((10, 3)), Path("labels.csv"), "labels is 'labels.csv'; give an array beside an array"),
+        ("digits", np.arange(10), "labels are given beside 'digits', which has its own; leave them out"),
+    ],
+)
+def test_labels_beside_a_source_are_those_of_an_array(source: Any, labels: Any, line: str, tmp_path: Path) -> None:
+    with pytest.raises(PencilError, match=line):
+        pencil.fit(source, labels, out=tmp_path / "run")
+    assert not (tmp_path / "run").exists()

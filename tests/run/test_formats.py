@@ -52,5 +52,5 @@ def test_a_newer_format_is_refused(tmp_path: Path) -> None:
     folder = shutil.copytree(KEPT / f"run_format_{FORMAT}" / "finished", tmp_path / "run")
     status = folder / "status.json"
     status.write_text(status.read_text().replace(f'"format": {FORMAT}', f'"format": {FORMAT + 1}'))
-    with pytest.raises(PencilError, match=rf"newer pencil \(format {FORMAT + 1}; .*upgrade with"):
+    with pytest.raises(PencilError, match=rf"newer pencil \(format {FORMAT + 1}; .*pip install \. in a newer copy"):
         read_run(folder)

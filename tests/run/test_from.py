@@ -247,6 +247,18 @@ def test_what_does_not_fit_is_refused_and_nothing_written(parent: Any, tmp_path:
         assert not (tmp_path / "new").exists()
 
 
+def test_columns_in_another_order_are_refused_as_such(tmp_path: Path, quick: dict[str, Any]) -> None:
+    rows = [(place % 2 + place / 100, place % 3, "ab"[place % 2]) for place in range(40)]
+    for name, order in (("one", (0, 1, 2)), ("other", (1, 0, 2))):
+        lines = [("x", "z", "label"), *rows]
+        text = "\n".join(",".join(str(line[place]) for place in order) for line in lines)
+        (tmp_path / f"{name}.csv").write_text(text)
+    pencil.fit(tmp_path / "one.csv", out=tmp_path / "run", settings=quick, epochs=(1, 1, 0))
+    with pytest.raises(PencilError, match=r"in another order \(x, z\); give them in that order"):
+        pencil.fit(tmp_path / "other.csv", out=tmp_path / "next", start_from=tmp_path / "run")
+    assert not (tmp_path / "next").exists()
+
+
 def test_an_unfinished_parent_is_refused(parent: Any, tmp_path: Path) -> None:
     old, _ = parent
     with pytest.raises(Interrupted):

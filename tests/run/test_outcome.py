@@ -3,7 +3,9 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from sklearn.datasets import load_digits
 
 import pencil
 from pencil.engine.guard import Guard
@@ -24,3 +26,25 @@ def test_where_the_last_epoch_went_back_a_run_tells_of_the_network_it_went_back_
     assert "went_back" in gone and gone["test_accuracy"] < kept["test_accuracy"] - 20, "the last epoch did harm"
     assert result.summary["test_accuracy"]["last"] == pytest.approx(kept["test_accuracy"], abs=1e-3)
     assert "caution" not in result.summary, "the network that is kept knows its task"
+
+
+@pytest.mark.parametrize("method", ["cross_entropy", "dldl"])
+def test_examples_without_a_label_get_the_networks_where_a_method_moves_none(method: str) -> None:
+    digits = load_digits()
+    hidden = np.arange(len(digits.target)) % 4 == 0
+    given = np.where(hidden, -1, digits.target)
+    result = pencil.fit(digits.data, given, method=method, epochs=8, device="cpu")
+    table = result.labels
+    corrected, network = (np.asarray(table[name]) for name in ("corrected", "network"))
+    trained = np.asarray(table["split"]) == "train"
+    assert (network[hidden] == digits.target[hidden]).mean() > 0.8
+    np.testing.assert_array_equal(corrected[hidden & trained], network[hidden & trained])
+    assert (np.asarray(table["num_changes"])[hidden] == 0).all()
+
+
+def test_a_network_that_knows_too_little_labels_no_example_unseen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pencil.run.label_rows.beware", lambda *_: "its network knows too little")
+    digits = load_digits()
+    hidden = np.arange(len(digits.target)) % 4 == 0
+    result = pencil.fit(digits.data, np.where(hidden, -1, digits.target), method="cross_entropy", epochs=8)
+    assert set(np.asarray(result.labels["decision"])[hidden]) == {"review"}

@@ -12,7 +12,7 @@ from pencil.cli.audit import audit
 from pencil.cli.bench import bench
 from pencil.cli.demo import demo
 from pencil.cli.export import export
-from pencil.cli.failure import one_line
+from pencil.cli.failure import UNREAD, explain, give_up_unwritten, one_line
 from pencil.cli.help import RESUMABLE, SOME_FAILED, STOPPED, description, exit_codes
 from pencil.cli.labels import labels
 from pencil.cli.listing import list_names
@@ -109,6 +109,13 @@ def run(arguments: Sequence[str]) -> int:
     """Run the command line and return its exit code; a wrong option gets one line like any other bad input."""
     try:
         code = app(args=list(arguments), prog_name="pencil", standalone_mode=False)
+    except SystemExit as ended:  # Where nobody reads the help any more.
+        if not isinstance(ended.__context__, BrokenPipeError):
+            raise
+        return UNREAD
+    except OSError as error:  # Where the help cannot be written.
+        code = explain(error)
+        give_up_unwritten()
     except Exception as error:
         usage = getattr(error, "format_message", None)
         if usage is None:

@@ -7,6 +7,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from typing import Any, ParamSpec
 
 import typer
@@ -21,6 +22,8 @@ LONGEST = 1000
 """Characters of a line."""
 INTERRUPTED = 128 + signal.SIGINT
 TERMINATED = 128 + signal.SIGTERM
+UNREAD = 128 + 13
+"""As by SIGPIPE, which Windows does not have: the reader (`head`, say) has seen enough."""
 MEMORY = (
     "memory ran out; use smaller batches (--set optimizer.batch_size=32), or leave the data where it is "
     "(--set hardware.resident=no)."
@@ -51,25 +54,39 @@ def guarded(command: Callable[P, None]) -> Callable[P, None]:
 
     @functools.wraps(command)
     def run(*args: P.args, **kwargs: P.kwargs) -> None:
-        with _termination():
+        with _signals() as heard:
             try:
+                _refuse_lost_place()
                 command(*args, **kwargs)
                 sys.stdout.flush()
                 return
             except typer.Exit:
                 raise
             except BaseException as error:
-                code = _report(error)
+                heard.ending = True
+                code = explain(error)
+                if code is None and heard.came:  # A library that is stopped while it is imported fails in its own ways.
+                    code = explain(heard.came[-1])
                 if code is None:
                     raise
             finally:
-                _give_up_unwritten()
+                give_up_unwritten()
         raise typer.Exit(code)
 
     return run
 
 
-def _give_up_unwritten() -> None:
+def _refuse_lost_place() -> None:
+    """Refuse to work in a folder that was removed: libraries end the process there, with lines of their own."""
+    try:
+        os.getcwd()
+    except OSError:
+        raise PencilError(
+            "the folder that this command was started in is gone; go to one that exists (cd) and start again."
+        ) from None
+
+
+def give_up_unwritten() -> None:
     """Let what cannot be written go nowhere: at exit it would change the code and add lines of Python's own."""
     for stream in (sys.stdout, sys.stderr):
         try:
@@ -79,13 +96,13 @@ def _give_up_unwritten() -> None:
                 os.dup2(nowhere.fileno(), stream.fileno())
 
 
-def _report(error: BaseException) -> int | None:
+def explain(error: BaseException) -> int | None:
     """Say what happened and return the exit code; None where it is a bug."""
     if isinstance(error, PencilError):
         one_line(str(error))
         return error.exit_code
     if isinstance(error, BrokenPipeError):
-        return 128 + signal.SIGPIPE  # The reader (`head`, say) has seen enough.
+        return UNREAD
     if isinstance(error, KeyboardInterrupt | Terminated):
         one_line(str(error) or "stopped.")
         return INTERRUPTED if isinstance(error, KeyboardInterrupt) else TERMINATED
@@ -106,19 +123,36 @@ def _is_out_of_memory(error: BaseException) -> bool:
     return named or (isinstance(error, RuntimeError) and "DefaultCPUAllocator" in str(error))
 
 
+@dataclass
+class _Heard:
+    """What signals raised so far."""
+
+    came: list[BaseException] = field(default_factory=list)
+    ending: bool = False
+    """Whether the command is at its last line, which no other signal may cut off."""
+
+
 @contextmanager
-def _termination() -> Iterator[None]:
-    """Let SIGTERM end the command in order: temporary files are removed, locks given back."""
+def _signals() -> Iterator[_Heard]:
+    """Let SIGTERM end the command in order, as Ctrl-C does: temporary files are removed, locks given back."""
+    heard = _Heard()
 
     def end(number: int, frame: Any) -> None:
-        raise Terminated
+        heard.came.append(KeyboardInterrupt() if number == signal.SIGINT else Terminated())
+        if not heard.ending:
+            raise heard.came[-1]
 
+    before = {signal.SIGTERM: signal.getsignal(signal.SIGTERM)}
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # A shell lets what runs behind it ignore Ctrl-C.
+        before[signal.SIGINT] = signal.default_int_handler
     try:
-        before = signal.signal(signal.SIGTERM, end)
+        for number in before:
+            signal.signal(number, end)
     except ValueError:  # Not in the main thread: signals are someone else's.
-        yield
+        yield heard
         return
     try:
-        yield
+        yield heard
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -69,6 +69,9 @@ def as_values(labels: Any) -> NDArray[Any]:
         array = array.astype(np.int64)
     if array.dtype.kind in "iu" and array.ndim == 2:
         _refuse_several_classes(array)
+    if array.dtype == np.uint64 and array.max(initial=0) >= 2**63:
+        # Beyond what counts here: names, as such numbers are elsewhere.
+        return array.astype(np.str_).astype(object) if array.ndim == 1 else array
     return array
 
 
@@ -105,7 +108,7 @@ def _is_missing(value: Any) -> bool:
 
 def _whole(values: NDArray[Any]) -> NDArray[np.int64]:
     """Turn floats that count into whole numbers, NaN into "no label", and refuse fractions."""
-    filled = np.where(np.isnan(values), UNLABELLED, values)
+    filled = np.where(np.isnan(values), UNLABELLED, values.astype(np.float64))
     # From 2⁶³ on a number has no place among whole ones; infinity is such a number too.
     wrong = np.flatnonzero((filled != np.round(filled)) | (np.abs(filled) >= 2.0**63))
     if len(wrong):

@@ -125,7 +125,10 @@ def _examples(
 def _inputs(dataset: Any, raw: bool) -> CalledInputs:
     if not hasattr(dataset, "__len__") or not len(dataset):
         raise PencilError("the dataset is empty or has no length; give a map-style dataset of (input, label).")
-    first = _raw_input(dataset, 0, any_shape=raw)
+    try:
+        first = _raw_input(dataset, 0, any_shape=raw)
+    except NotImplementedError as error:  # An iterable dataset may have a length too.
+        raise PencilError("the dataset cannot be asked for one example; give a map-style dataset.") from error
     if raw:
         kind = as_tensor(first, 0).dtype.kind
         return CalledInputs(dataset, first.shape, raw=np.dtype(np.float32 if kind == "f" else np.int64))
@@ -152,7 +155,7 @@ def _raw_input(dataset: Any, place: int, *, any_shape: bool = False) -> NDArray[
     item = dataset[place]
     if not isinstance(item, (tuple, list)) or len(item) < 2:
         raise PencilError(f"example {place} is a {type(item).__name__}; the dataset must give (input, label).")
-    array = np.asarray(plain(item[0]))
+    array = np.asarray(_in_colours(plain(item[0])))
     if any_shape:
         return array
     if array.dtype.kind not in "biuf" or array.ndim not in (1, 2, 3):
@@ -161,6 +164,11 @@ def _raw_input(dataset: Any, place: int, *, any_shape: bool = False) -> NDArray[
             " take it as it is (raw=True)."
         )
     return array
+
+
+def _in_colours(image: Any) -> Any:
+    """Return a Pillow image that has a palette in colours: its own numbers are places in the palette."""
+    return image.convert("RGB") if getattr(image, "mode", None) == "P" else image
 
 
 def _pixels(raw: NDArray[Any], scale: float, place: int) -> NDArray[np.uint8]:

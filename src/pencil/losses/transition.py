@@ -15,6 +15,9 @@ IMPOSSIBLE = -1e4
 LEAST = math.log(1e-7)
 """The bound that Patrini et al. put on log f in their code."""
 
+MOST_PASSED = 2 / 3
+"""Of a class's labels, the share that may be passed over as outliers."""
+
 
 def log_transition(transition_CC: Tensor) -> Tensor:
     """Return log T, with a finite stand-in for log 0."""
@@ -47,18 +50,24 @@ def backward_correction(logits_BC: Tensor, given_BC: Tensor, inverse_CC: Tensor)
     return -(weight_BC * bounded_BC).sum(-1)
 
 
-def estimate_transition(prediction_NC: Tensor, drop_top: float) -> Tensor:
+def estimate_transition(prediction_NC: Tensor, drop_top: float, count_C: Tensor | None = None) -> Tensor:
     """Return T̂ (Patrini et al.): row i is the prediction at the example most surely of class i.
 
-    Examples at or above the (1 − drop_top) quantile of f_i are passed over as outliers; 0 passes over none.
+    Examples at or above the (1 − drop_top) quantile of f_i are passed over as outliers; 0 passes over none. `count_C`
+    is how many labels each class has: of a rare one no more are passed over than `MOST_PASSED` of them, since the next
+    example would be one of another class, and one without labels stays what it is.
     """
-    rows = []
-    for surely_N in prediction_NC.T:
-        if drop_top > 0:
-            place = math.ceil((1 - drop_top) * (len(surely_N) - 1))
-            bound = surely_N.sort().values[place]
+    rows, num_examples = [], len(prediction_NC)
+    passed = num_examples - math.ceil((1 - drop_top) * (num_examples - 1)) if drop_top > 0 else 0
+    counts = [num_examples] * prediction_NC.shape[1] if count_C is None else count_C.tolist()
+    for surely_N, count in zip(prediction_NC.T, counts, strict=True):
+        dropped = min(passed, int(MOST_PASSED * count))
+        if dropped:
+            bound = surely_N.sort().values[num_examples - dropped]
             # Where all are equal none is left, and any will do.
             surely_N = torch.where(surely_N < bound, surely_N, torch.zeros_like(surely_N))
         rows.append(prediction_NC[surely_N.argmax()])
     estimate_CC = torch.stack(rows)
+    if count_C is not None:
+        estimate_CC = torch.eye(len(rows)).to(estimate_CC).where(count_C.unsqueeze(-1) == 0, estimate_CC)
     return estimate_CC / estimate_CC.sum(-1, keepdim=True)

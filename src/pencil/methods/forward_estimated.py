@@ -43,7 +43,15 @@ class ForwardEstimated(Method):
         )
 
     def before_fresh_network(self, view: TrainingView, phase: Phase) -> None:
-        self.log_transition.copy_(log_transition(estimate_transition(view.predict_best(), self.drop_top)))
+        count_C = self._counts(view.columns)
+        self.log_transition.copy_(log_transition(estimate_transition(view.predict_best(), self.drop_top, count_C)))
+
+    def _counts(self, columns: Mapping[str, Tensor]) -> Tensor:
+        """Return how many labels each class has; of soft labels the sum of its shares."""
+        if "given_distribution" in columns:
+            return columns["given_distribution"].sum(0)
+        given_N = columns["given"]
+        return torch.bincount(given_N[given_N >= 0], minlength=self.num_classes)
 
     def loss(self, batch: Batch) -> Terms:
         if batch.phase == "estimating":

@@ -89,7 +89,7 @@ class RunFolder:
         if version > FORMAT:
             raise PencilError(
                 f"{self.path} was written by a newer pencil (format {version}; this one reads up to {FORMAT}): "
-                f"upgrade with pip install -U pencil-labels."
+                f"upgrade with pip install . in a newer copy of its repository."
             )
         texts = {name: str(fields.get(name) or "") for name in ("pencil_version", "updated")}
         started = fields.get("started_in")

@@ -31,6 +31,7 @@ from pencil.run.plan import Plan, plan
 from pencil.run.preparation import normalised_as_by
 from pencil.run.refuse import (
     refuse_idle_recipe,
+    refuse_labels_by_name,
     refuse_missing_data,
     refuse_no_group,
     refuse_other_data,
@@ -76,17 +77,18 @@ def fit(
 ) -> Result:
     """Train on noisy labels and return the network and the corrected labels.
 
-    `source` is a path or a source's name, an array (with `labels`), a torch dataset of (x, y) or a
-    `pencil.data.Dataset`. With `raw`, inputs are neither rows nor images, but numbers of any shape that the network
-    gets as they are. `backbone` is the name of a network, a torch.nn.Module, whose weights training starts from, or a
-    function (spec, num_classes) that makes one. `settings` is a nested dictionary in the shape of config.toml; method,
-    recipe, seed, noise, device and precision can be given by name. With `resume` the run in `out` goes on. `start_from`
-    is a finished run: the new one begins with its settings, weights and learned labels, and what people decided in
-    review is locked. Without `out` the run folder is gone with the result, or when Python ends. `epochs` are one number
-    for each phase, or a total that phases share in proportion to their usual lengths; `budget` is the time training may
-    take, in seconds, shared in the same way.
+    `source` is a path or a source's name, an array (with `labels`), a torch dataset of (x, y), a Hugging Face dataset
+    or a `pencil.data.Dataset`. With `raw`, inputs are neither rows nor images, but numbers of any shape that the
+    network gets as they are. `backbone` is the name of a network, a torch.nn.Module, whose weights training starts
+    from, or a function (spec, num_classes) that makes one. `settings` is a nested dictionary in the shape of
+    config.toml; method, recipe, seed, noise, held_out, root, device and precision can be given by name. With `resume`
+    the run in `out` goes on. `start_from` is a finished run: the new one begins with its settings, weights and learned
+    labels, and what people decided in review is locked. Without `out` the run folder is gone with the result, or when
+    Python ends. `epochs` are one number for each phase, or a total that phases share in proportion to their usual
+    lengths; `budget` is the time training may take, in seconds, shared in the same way.
     """
     if labels is not None:
+        refuse_labels_by_name(source, labels)
         source = (source, labels)
     refuse_no_group(settings)
     refuse_idle_recipe(settings or {}, named.get("recipe"), "the settings")

@@ -44,6 +44,8 @@ class Believed:
     network: NDArray[np.int64]
     settled: NDArray[np.bool_]
     """Whether the label changed once more, at the very end."""
+    alone: NDArray[np.bool_]
+    """Whether the network alone speaks, of labels it never learned."""
     shares: NDArray[np.float32]
     """[N, C] y^d, or [N, K] of its strongest classes."""
     classes: NDArray[np.int64]
@@ -91,7 +93,7 @@ def label_rows(
         network=believed.network,
         changed_at=np.where(believed.settled, engine.epoch - 1, changed_at),
         num_changes=num_changes + believed.settled,
-        decision=decide_known(scores, given, known, careful & (split == "held-out")),
+        decision=decide_known(scores, given, known, careful & believed.alone),
         split=split,
         trusted=known,
         clean=column([np.full(len(e), -1) if e.clean is None else e.clean for e, _, _ in sets]),
@@ -110,13 +112,24 @@ def _trained(engine: Engine, plan: Plan, *, settles: bool) -> Believed:
             count = table.columns["predictions"][rows].unsqueeze(-1)
             earlier = (table.columns["prediction_sum"][rows] / count.clamp(min=1)).where(count > 0, network)
             mean = (earlier + network) / 2
-        learned = table.distributions(rows)
+        learned, alone = table.distributions(rows), np.zeros(len(network), np.bool_)
+        if (given[rows] < 0).any():
+            blank = _blank(learned, given[rows])
+            believed = engine.state.method.unlearned(outputs, torch.zeros_like(network))
+            learned = _fitting(believed, network, "unlearned").to(learned).where(blank.unsqueeze(-1), learned)
+            alone = blank.cpu().numpy()
         ended = learned
         if settles:
             ended = _fitting(engine.state.method.last_word(learned, network.to(learned)), learned, "last_word")
         label = learned.where(table.columns["locked"][rows].unsqueeze(-1), ended)
-        blocks.append(_believed(label, mean, network, given[rows], _cut(plan), learned))
+        blocks.append(_believed(label, mean, network, given[rows], _cut(plan), learned, alone))
     return _joined(blocks)
+
+
+def _blank(label: Tensor, given: NDArray[np.int64]) -> Tensor:
+    """Say which examples have no label and learned none, as by a method that moves none."""
+    missing = torch.from_numpy(given < 0).to(label.device)
+    return missing & (label == label[:, :1]).all(-1)
 
 
 def _held_out(engine: Engine, plan: Plan, examples: Examples, chosen: NDArray[np.int64]) -> Believed:
@@ -132,7 +145,7 @@ def _held_out(engine: Engine, plan: Plan, examples: Examples, chosen: NDArray[np
         believed = _fitting(engine.state.method.unlearned(outputs, given_BC), network, "unlearned")
         sure = (known[rows] >= 0).to(network.device).unsqueeze(-1)
         label = _certain(known[rows], network).where(sure, believed)
-        blocks.append(_believed(label, network, network, given, _cut(plan), label))
+        blocks.append(_believed(label, network, network, given, _cut(plan), label, np.ones(len(given), np.bool_)))
     return _joined(blocks)
 
 
@@ -165,7 +178,13 @@ def _cut(plan: Plan) -> int:
 
 
 def _believed(
-    label: Tensor, mean: Tensor, network: Tensor, given: NDArray[np.int64], kept: int, learned: Tensor
+    label: Tensor,
+    mean: Tensor,
+    network: Tensor,
+    given: NDArray[np.int64],
+    kept: int,
+    learned: Tensor,
+    alone: NDArray[np.bool_],
 ) -> Believed:
     distribution = label.float().cpu().numpy()
     scores = score(distribution, mean.float().cpu().numpy(), given)
@@ -178,6 +197,7 @@ def _believed(
         quality=scores.quality,
         network=network.argmax(-1).cpu().numpy(),
         settled=scores.corrected != before,
+        alone=alone,
         shares=np.take_along_axis(distribution, classes, axis=1) if kept else distribution,
         classes=classes,
     )

@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from pencil.backbones import is_given
@@ -22,6 +23,20 @@ def refuse_no_group(settings: object) -> None:
     """Settings that are given in Python are a nested dictionary; a file of them must be read first."""
     if not isinstance(settings, Mapping | None):
         raise PencilError(f"settings is {settings!r}; give a dict, e.g. {{'optimizer': {{'batch_size': 32}}}}.")
+
+
+def refuse_labels_by_name(source: object, labels: object) -> None:
+    """Labels that are given beside a source are those of an array; data and labels in files are named otherwise."""
+    if isinstance(labels, (str, Path)):
+        raise PencilError(
+            f"labels is {str(labels)!r}; give an array beside an array, or name a file of labels by"
+            f" settings={{'data': {{'labels': {str(labels)!r}}}}}."
+        )
+    if isinstance(source, (str, Path)):
+        raise PencilError(
+            f"labels are given beside {str(source)!r}, which has its own; leave them out, or name a file of others by"
+            " settings={'data': {'labels': FILE}}."
+        )
 
 
 def refuse_idle_recipe(settings: Document, recipe: str | None, where: str) -> None:

@@ -20,6 +20,8 @@ from pencil.results.lost_classes import line_of, lost_classes
 from pencil.run.sittings import Sittings
 from pencil.types import Phase
 
+MOMENT = 2.0
+"""Seconds that a request to stop may take on its way through other processes."""
 HISTORY = "history"
 """Name of the history's text among a checkpoint's arrays."""
 
@@ -76,6 +78,8 @@ class Session(Listener):
     stopping: threading.Event = field(default_factory=threading.Event)
     received: int = 0
     """Number of the signal that asked to stop."""
+    asked: float = 0.0
+    """When it came."""
     said: bool = False
     classes: Sequence[str] = ()
     """The classes' names."""
@@ -127,16 +131,26 @@ class Session(Listener):
 
     @contextmanager
     def listening(self) -> Iterator[None]:
-        """Take Ctrl-C and SIGTERM as a request to save and stop; a second one stops at once."""
+        """Take Ctrl-C and SIGTERM as a request to save and stop; a second one stops at once.
+
+        Ctrl-C reaches all processes of a terminal, and one that started others hands it on to them as SIGTERM: two
+        signals of different kinds at one moment are one request.
+        """
         if threading.current_thread() is not threading.main_thread():
             yield
             return
         before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
 
         def request(number: int, frame: Any) -> None:
-            self.received = number
+            handed_on = number != self.received and time.monotonic() - self.asked < MOMENT
+            if self.stopping.is_set() and handed_on:
+                return
+            self.received, self.asked = number, time.monotonic()
             if self.stopping.is_set():
                 _restore(before)
+                earlier = before[signal.Signals(number)]
+                if callable(earlier):
+                    earlier(number, frame)
                 raise KeyboardInterrupt
             self.stopping.set()
 

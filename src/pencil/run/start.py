@@ -115,7 +115,13 @@ def _check_fit(parent: Run, plan: Plan) -> None:
             f"the run in {path} has other classes ({_some(parent.classes)}) than this data"
             f" ({_some(dataset.class_names)}); train without --from."
         )
-    if parent.preprocessing.get("features") != dataset.facts.get("features"):
+    learned, found = (facts.get("features") or [] for facts in (parent.preprocessing, dataset.facts))
+    if learned != found and sorted(learned) == sorted(found):
+        raise PencilError(
+            f"the run in {path} was trained on this data's columns in another order ({_some(learned)}); give them in"
+            " that order, or train without --from."
+        )
+    if learned != found:
         raise PencilError(f"the run in {path} was trained on other columns than this data has; train without --from.")
 
 
