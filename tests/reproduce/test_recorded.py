@@ -97,6 +97,9 @@ def test_a_record_of_before_is_compared_by_its_command(tmp_path: Path, record: M
         is_recorded(other, tmp_path)
     _keep(trial, tmp_path, made | {"command": "pencil train digits --set optimizer.weight_decay=0.9"})
     assert is_recorded(other, tmp_path)
+    _keep(trial, tmp_path, made | {"command": "pencil train 'digits"})
+    with pytest.raises(PencilError, match="its command: No closing quotation"):
+        is_recorded(trial, tmp_path)
     _keep(trial, tmp_path, made | {"method": "mae"})
     with pytest.raises(PencilError, match="\\(method\\)"):
         is_recorded(trial, tmp_path)

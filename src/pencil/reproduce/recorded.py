@@ -100,7 +100,10 @@ def _other_than_told(trial: Trial, record: Record) -> list[str]:
 
 def _assigned(line: str) -> dict[str, Any]:
     """Return the settings that a command sets one by one, beside options, whose values a record keeps."""
-    words = shlex.split(line)
+    try:
+        words = shlex.split(line)
+    except ValueError as error:
+        raise PencilError(f"its command: {error}") from error
     given = [override(word) for before, word in pairwise(words) if before == "--set"]
     return {
         name: value for name, value in flat(merge({}, *given)) if name != WEIGHTS and not name.startswith("options.")

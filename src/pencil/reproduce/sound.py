@@ -49,8 +49,10 @@ def _wrong(record: Mapping[str, Any]) -> str:
         if name in record and not _is(record[name], kind):
             return name
     for name, parts in GROUPS.items():
-        group = record.get(name) or {}
-        numbers = [group.get(part) for part in parts] if isinstance(group, dict) else [group]
+        group = {} if record.get(name) is None else record[name]
+        if not isinstance(group, dict):
+            return name
+        numbers = (group.get(part) for part in parts)
         if not all(_is(number, NUMBER) for number in numbers if number is not None):
             return name
     if not all(_is(length, int) for length in record.get("phases", {}).values()):
