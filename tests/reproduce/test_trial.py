@@ -89,6 +89,12 @@ def test_another_dataset_has_the_default_recipe_and_its_own_network() -> None:
     assert "backbone" not in trial.document
 
 
+@pytest.mark.parametrize("wanted", [{"backbone": "mlp"}, {"settings": {"backbone": "mlp"}}])
+def test_a_quick_run_of_another_network_has_none_of_the_small_ones_options(wanted: dict[str, Any]) -> None:
+    (trial,) = _plan("table3", cells="symmetric-50", systems="pencil", dataset="digits", quick=True, **wanted)
+    assert trial.asked["backbone"] == "mlp" and "backbone_options" not in trial.asked
+
+
 def test_quick_runs_take_the_label_step_of_their_recipe() -> None:
     (trial,) = _plan("table3", cells="symmetric-50", systems="pencil", dataset="digits", quick=True)
     recipe = resolve("auto", "pencil", FACTS["digits"])

@@ -208,7 +208,7 @@ def _asked(study: Study, system: System, cell: Cell, seed: int, wanted: Wanted) 
         asked = merge(asked, {"backbone": study.backbone, "data": {**study.data, **people}})
     if wanted.backbone:
         asked["backbone"] = wanted.backbone
-    elif wanted.quick:
+    elif wanted.quick and "backbone" not in wanted.settings:
         asked = merge(asked, QUICK_NETWORK)
     own = {"options": system.options, "teaching": system.teaching, "data": system.data, "phases": system.phases}
     return merge(asked, {k: v for k, v in own.items() if v}, wanted.settings, wanted.places)
