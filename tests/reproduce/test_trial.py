@@ -172,6 +172,13 @@ def test_unknown_names_are_refused(asked: dict[str, str], line: str) -> None:
         _plan("table3", **asked)  # type: ignore[arg-type]
 
 
+def test_labels_that_people_gave_are_of_no_other_dataset() -> None:
+    cells = [trial.cell.name for trial in _plan("switches", systems="pencil", dataset="digits")]
+    assert cells == ["symmetric-50", "asymmetric-40"]
+    with pytest.raises(PencilError, match="has no such cells"):
+        _plan("default", cells="aggre", dataset="digits")
+
+
 def test_labels_that_people_gave_lie_beside_the_data(tmp_path: Path) -> None:
     def labels() -> str:
         (trial,) = _plan("default", cells="random1", systems="pencil", places={"data": {"root": str(tmp_path)}})
@@ -180,8 +187,6 @@ def test_labels_that_people_gave_lie_beside_the_data(tmp_path: Path) -> None:
     assert labels() == f"{tmp_path}/CIFAR-10_human.pt:random_label1"
     (tmp_path / "cifar10n_labels.npz").touch()
     assert labels() == f"{tmp_path}/cifar10n_labels.npz:random_label1"
-    (other,) = _plan("default", cells="random1", systems="pencil", dataset="digits")
-    assert "labels" not in other.document["data"]
 
 
 def test_each_switch_changes_one_part_of_the_recipe() -> None:

@@ -131,7 +131,8 @@ def plan_trials(
         for seed in range(trials)
         for system in chosen
         for cell in columns
-        if cell.name in _cells(study, system)
+        # Labels that people gave belong to the study's own images.
+        if cell.name in _cells(study, system) and not (cell.human and wanted.dataset)
     ]
     if not found:
         raise PencilError(f"{study.name} has no such cells for these methods; leave --cells or --methods out.")
