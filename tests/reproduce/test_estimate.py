@@ -2,8 +2,11 @@
 
 from pathlib import Path
 
+import pytest
+
 from pencil.reproduce.choice import choose
-from pencil.reproduce.estimate import describe, duration, last_benchmark
+from pencil.reproduce.estimate import describe, duration, last_benchmark, read_benchmarks
+from pencil.reproduce.speed import speed
 from pencil.reproduce.study import STUDIES
 from pencil.reproduce.trial import Wanted, plan_trials
 from pencil.results.documents import write_json
@@ -18,7 +21,7 @@ def test_the_last_benchmark_of_the_backbone(tmp_path: Path) -> None:
     _bench(tmp_path, "b", images_per_second=40_000, backbone="preact_resnet32", date="2020-01-02")
     _bench(tmp_path, "c", images_per_second=30_000, backbone="preact_resnet32", date="2020-01-01")
     _bench(tmp_path, "d", images_per_second=20_000, backbone="resnet34", date="2020-01-03")
-    _bench(tmp_path, "e", seconds=1)
+    _bench(tmp_path, "e", seconds={"start": 1})
     found = last_benchmark(tmp_path, "preact_resnet32")
     assert found is not None and found.images_per_second == 40_000
     assert last_benchmark(tmp_path, "resnet50") is None
@@ -59,6 +62,13 @@ def test_without_a_benchmark_no_time_is_told(tmp_path: Path) -> None:
     text = describe(trials, trials, tmp_path, 1)
     assert "No benchmark of preact_resnet32 is recorded" in text
     assert "70 + 130 + 120" in text and "320" in text
+
+
+@pytest.mark.parametrize("damage", [{"rates": None}, {"environment": "x"}, {"ratios": []}, {"seconds": {"start": "x"}}])
+def test_a_damaged_benchmark_tells_nothing(tmp_path: Path, damage: dict[str, object]) -> None:
+    _bench(tmp_path, "b", **{"images_per_second": 40_000, "backbone": "preact_resnet32", "rates": {}} | damage)
+    assert last_benchmark(tmp_path, "preact_resnet32") is None
+    assert speed(read_benchmarks(tmp_path)) == []
 
 
 def test_durations_are_readable() -> None:

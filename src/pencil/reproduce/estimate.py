@@ -1,6 +1,6 @@
 """What would be run and how long it would take, from the last benchmark that is recorded."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,8 @@ from pencil.reproduce.trial import Trial
 from pencil.results.documents import read_object
 
 FOLDER = "bench"
+MEASURED = ("rates", "ratios", "seconds")
+"""The groups of numbers that a benchmark's record has."""
 
 
 @dataclass(frozen=True)
@@ -47,10 +49,19 @@ def _files(reference: Path) -> list[Path]:
 
 
 def _object(path: Path) -> dict[str, Any]:
+    """Return a benchmark's record; nothing of a file that is none."""
     try:
-        return read_object(path)
+        record = read_object(path)
     except PencilError:
         return {}
+    return record if _is_sound(record) else {}
+
+
+def _is_sound(record: Mapping[str, Any]) -> bool:
+    groups = [record.get(name, {}) for name in ("environment", *MEASURED)]
+    if not all(isinstance(group, dict) for group in groups):
+        return False
+    return all(isinstance(number, int | float) for group in groups[1:] for number in group.values())
 
 
 def _read(path: Path) -> Benchmark | None:
