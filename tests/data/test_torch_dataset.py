@@ -7,7 +7,7 @@ from PIL import Image
 from torch.utils.data import Dataset, IterableDataset, TensorDataset
 
 from pencil.config.settings import DataSettings
-from pencil.data import from_torch, prepare
+from pencil.data import from_arrays, from_torch, prepare
 from pencil.errors import PencilError
 
 
@@ -112,6 +112,15 @@ def test_images_with_a_palette_are_read_in_their_colours(fakes):
     read = from_torch(items).train.inputs.read(np.arange(4))
     np.testing.assert_array_equal(read, np.stack([np.asarray(image.convert("RGB")) for image, _ in items]))
     assert read.shape == (4, 8, 8, 3)
+
+
+def test_images_of_black_and_white_are_read_as_from_arrays(fakes):
+    black_and_white = fakes.pixels(4, 8)[..., 0] > 100
+    expected = from_arrays(black_and_white, [0, 1, 0, 1]).train.inputs.read(np.arange(4))
+    assert set(np.unique(expected)) == {0, 255}
+    for images in (black_and_white, [Image.fromarray(image) for image in black_and_white]):
+        read = from_torch([(image, place % 2) for place, image in enumerate(images)]).train.inputs.read(np.arange(4))
+        np.testing.assert_array_equal(read, expected)
 
 
 def test_an_iterable_dataset_with_a_length_is_refused():

@@ -137,7 +137,7 @@ def _inputs(dataset: Any, raw: bool) -> CalledInputs:
     places = np.linspace(0, len(dataset) - 1, min(_LOOKED_AT, len(dataset))).astype(int)
     floats = first.dtype.kind == "f"
     highest = max(float(_raw_input(dataset, int(place)).max()) for place in places) if floats else 255.0
-    scale = 255.0 if floats and highest <= 1 else 1.0
+    scale = 255.0 if first.dtype.kind == "b" or (floats and highest <= 1) else 1.0
     return CalledInputs(dataset, _pixels(first, scale, 0).shape, scale)
 
 
