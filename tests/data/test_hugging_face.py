@@ -261,3 +261,17 @@ def test_data_to_predict_needs_no_true_labels() -> None:
     assert read.train.given.tolist() == [0, 1, 0] and read.facts["features"] == ["size"]
     with pytest.raises(PencilError, match='no column "truth"'):
         from_hugging_face(new, Request(options={"clean": "truth"}))
+
+
+def test_data_to_predict_has_the_features_of_the_run_whatever_is_in_them() -> None:
+    cities = [f"city {place}" for place in range(30)]
+    columns = {"city": cities, "gap": [None] * 30, "size": [1.0] * 30, "when": ["2024-01-01"] * 30}
+    new = datasets.Dataset.from_dict(columns).cast_column("when", datasets.Value("date32"))
+    wanted = ("size", "gap", "city=city 1", "city=city 2")
+    read = from_hugging_face(new, Request(labels_needed=False, trained_features=wanted))
+    rows = read.train.inputs.read(np.arange(3))
+    np.testing.assert_array_equal(rows, [[1, np.nan, 0, 0], [1, np.nan, 1, 0], [1, np.nan, 0, 1]])
+    assert read.facts["features"] == list(wanted) and "left_out" not in read.facts
+    assert len(read.facts["unseen"]["city"]) == 28 and "30 cells" in read.facts["missing"]
+    with pytest.raises(PencilError, match='no column "colour", which the run was trained on'):
+        from_hugging_face(new, Request(labels_needed=False, trained_features=("colour",)))

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pencil.data import image_files, labels, tables, text_columns
+from pencil.data import image_files, labels, tables, text_columns, trained_features
 from pencil.data.arrays import as_inputs, describe_inputs
 from pencil.data.dataset import UNLABELLED, ArrayInputs, DataFacts, Dataset, Examples, Inputs, Preparation, select
 from pencil.data.encoded import EncodedImages
@@ -149,6 +149,8 @@ def _inputs(
     parts: Mapping[str, Part], label: str, request: Request, name: str
 ) -> tuple[Inputs, Preparation, str, DataFacts]:
     """Return the inputs of all sets one after the other: images where a column holds them, else rows of features."""
+    if request.trained_features:
+        return _as_trained(parts, request.trained_features)
     kinds = {column: type(feature).__name__ for column, feature in parts["train"].rows.features.items()}
     image = request.text("image") or next((column for column, kind in kinds.items() if kind == "Image"), "")
     if image and not request.texts("features"):
@@ -164,6 +166,14 @@ def _inputs(
     rows, facts = tables.features(table, columns)
     if left_out:
         facts["left_out"] = left_out
+    preparation, backbone, _ = describe_inputs(rows)
+    return ArrayInputs(rows), preparation, backbone, facts
+
+
+def _as_trained(parts: Mapping[str, Part], titles: Sequence[str]) -> tuple[Inputs, Preparation, str, DataFacts]:
+    """Return the features that a run has, whatever these rows alone would make of their columns."""
+    columns = dict(trained_features.columns_of(titles, parts["train"].rows.column_names))
+    rows, facts = trained_features.as_trained(_joined(parts, list(columns)).with_format("arrow")[:], titles)
     preparation, backbone, _ = describe_inputs(rows)
     return ArrayInputs(rows), preparation, backbone, facts
 

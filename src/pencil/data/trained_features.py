@@ -12,7 +12,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from pencil.data.arrays import as_rows
-from pencil.data.tables import column
+from pencil.data.dataset import DataFacts
+from pencil.data.tables import column, missing
 from pencil.data.vectors import is_vector, vectors
 from pencil.errors import PencilError
 
@@ -32,6 +33,13 @@ def _column_of(title: str, known: Collection[str]) -> tuple[str, str]:
             return title[:end], title[end:]
     name = title[: ends[0]] if ends else title
     raise PencilError(f'it has no column "{name}", which the run was trained on; add it.')
+
+
+def as_trained(table: Any, titles: Sequence[str]) -> tuple[NDArray[np.float32], DataFacts]:
+    """Return the features that a run has, and what is known of them."""
+    rows = read_features(table, titles)
+    facts: DataFacts = {"features": list(titles), "unseen": unseen_texts(table, titles)}
+    return rows, facts | missing(rows, titles)
 
 
 def read_features(table: Any, titles: Sequence[str]) -> NDArray[np.float32]:

@@ -195,10 +195,7 @@ def _features(
     With them comes what is known of them, and the texts beside them that are none.
     """
     if request.trained_features:
-        titles = list(request.trained_features)
-        rows = trained_features.read_features(table, titles)
-        facts: DataFacts = {"features": titles, "unseen": trained_features.unseen_texts(table, titles)}
-        return rows, facts | tables.missing(rows, titles), None
+        return *trained_features.as_trained(table, request.trained_features), None
     used = {*used, split_column(table, request), request.text("clean"), request.text("trusted")}
     used.update(column for name in ("soft", "votes", "annotators") for column in request.texts(name))
     used.update(said_by_a_run(table.column_names, used))
