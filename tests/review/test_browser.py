@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import numpy as np
 import pytest
 
 from pencil.results.decisions import read_standing
+from pencil.results.labels_table import read_labels, write_labels
 from pencil.results.read import read_run
 
 from .conftest import serving
@@ -149,6 +151,21 @@ def test_filters_and_pages_by_hand(browser: Any, make: Callable[..., Path], trou
         page.reload()
         page.wait_for_selector(".card")
         assert page.get_attribute("#pairs button >> nth=0", "aria-pressed") == "true"
+        page.context.close()
+
+
+def test_suspects_are_counted_without_what_is_known(
+    browser: Any, make: Callable[..., Path], troubles: list[str]
+) -> None:
+    run = make(count=30)
+    table = read_labels(run / "labels.parquet")
+    known = np.asarray(table["decision"]) == "relabel"
+    write_labels(run / "labels.parquet", table.set_column(table.column_names.index("trusted"), "trusted", [known]))
+    with serving(run) as server:
+        page = opened(browser, server.address, troubles)
+        shows(page, "#place", "1–5 of 5")
+        counted = page.locator("#filters [name=decision] option").all_inner_texts()
+        assert counted == ["suspects (5)", "to review (5)", "to relabel (5)", "kept (20)", "all (30)"]
         page.context.close()
 
 

@@ -17,8 +17,8 @@ function classOptions(select, classes) {
 export function setUp(summary, changed) {
   classOptions(form.elements.given, summary.classes);
   classOptions(form.elements.corrected, summary.classes);
-  const counts = { ...summary.decisions, suspects: summary.decisions.relabel + summary.decisions.review };
-  counts.any = counts.suspects + counts.keep;
+  const { keep, relabel, review } = summary.decisions;
+  const counts = { keep, relabel, review, suspects: summary.suspects, any: keep + relabel + review };
   for (const option of form.elements.decision.options) option.append(` (${count(counts[option.value])})`);
   $("pairs").replaceChildren(...summary.pairs.map((pair) => pairButton(pair, summary.classes, changed)));
   let timer = 0;
