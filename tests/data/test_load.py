@@ -67,3 +67,12 @@ def test_a_folder_beside_another_root_is_refused(fakes, load_data, tmp_path):
     with pytest.raises(PencilError, match=r"photos is a folder of data itself; leave out --root .*others\.$"):
         load_data(tmp_path / "photos", root=str(tmp_path / "others"))
     assert load_data(tmp_path / "photos", root=str(tmp_path / "photos")).name == "photos"
+
+
+def test_the_folder_of_a_run_is_not_taken_for_damaged_data(fakes, load_data, tmp_path):
+    run = fakes.image_folder(tmp_path / "run")
+    (run / "checkpoint").mkdir()
+    for name in ("status.json", "config.toml", "checkpoint/1.safetensors"):
+        (run / name).write_text("")
+    with pytest.raises(PencilError, match=rf"run is the folder of a run, not of data.*pencil train --from {run}$"):
+        load_data(run)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -29,6 +30,8 @@ _BY_FILE = {
     "fine_label_names.txt": "cifar100",
     "meta": "cifar100",
 }
+_OF_A_RUN = ("status.json", "config.toml")
+"""What a run's folder holds: none of it is data, and none may be taken for damaged data that one had better remove."""
 _BY_FOLDER = {
     "cifar-10-batches-bin": "cifar10",
     "cifar-10-batches-py": "cifar10",
@@ -109,6 +112,12 @@ def _resolve(settings: DataSettings) -> tuple[str, Path | None]:
     if path.is_dir():
         if settings.root and Path(settings.root).resolve() != path.resolve():
             raise PencilError(f"{path} is a folder of data itself; leave out --root {settings.root}.")
+        if all((path / name).is_file() for name in _OF_A_RUN):
+            raise PencilError(
+                f"{path} is the folder of a run, not of data; name the data. To go on with the run:"
+                f" {shlex.join(['pencil', 'train', '--resume', '--out', source])}, to start a new one from it:"
+                f" {shlex.join(['pencil', 'train', '--from', source])}"
+            )
         return _folder_kind(path), path
     if path.is_file():
         if path.suffix.lower() not in _BY_SUFFIX:
