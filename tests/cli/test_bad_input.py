@@ -226,3 +226,24 @@ def refused(pencil: Command, place: Path, words: tuple[str, ...], *arguments: ob
         assert word in ended.line
     assert ended.out == ""
     assert listing(place) == before
+
+
+def test_a_run_does_not_go_among_the_images_it_learns_from(
+    pencil: Command, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    image_folder(place / "photos")
+    before = listing(place)
+    for more in ((), ("--dry-run",)):
+        ended = pencil("train", "photos", "--out", "photos/run", *QUICK, *more)
+        assert ended.code == 2 and ended.line == (
+            "pencil: the run in photos/run would lie among its data, where it would be taken for images; choose an"
+            " --out that is not in photos."
+        )
+    monkeypatch.chdir(place / "photos")
+    for source in (("train", "."), ("train", "--set", "data.source=.")):
+        ended = pencil(*source, *QUICK)
+        assert ended.code == 2 and "would lie among its data" in ended.line
+    assert listing(place) == before
+    assert pencil("train", ".", "--out", place / "run", *QUICK).code == 0
+    ended = pencil("train", "--from", place / "run", *QUICK)
+    assert ended.code == 2 and "would lie among its data" in ended.line

@@ -28,12 +28,16 @@ def describe(
     from pencil.run.build import choose_machine
     from pencil.run.estimate import estimate_seconds
     from pencil.run.inherit import open_parent, plan_from
+    from pencil.run.refuse import refuse_place_in_data
     from pencil.run.total import plan_epochs
     from pencil.runtime import device_name
 
     if out is not None:
         RunFolder.check_free(out)
-    planned = plan if start_from is None else partial(plan_from, open_parent(start_from))
+    parent = None if start_from is None else open_parent(start_from)
+    if out is not None:
+        refuse_place_in_data(out, source, asked, parent)
+    planned = plan if parent is None else partial(plan_from, parent)
     prepared = plan_epochs(partial(planned, source, download=download), asked, epochs)
     machine = choose_machine(prepared.settings.hardware)
     facts = _facts(prepared, f"{device_name(machine.device)}, {machine.precision.name}")

@@ -36,6 +36,7 @@ from pencil.run.refuse import (
     refuse_no_group,
     refuse_other_data,
     refuse_other_settings,
+    refuse_place_in_data,
     refuse_unnamed_code,
 )
 from pencil.run.restore import restore, with_its_table
@@ -106,6 +107,8 @@ def fit(
     if out is not None and is_leader():
         RunFolder.check_free(path)
     parent = None if start_from is None else open_parent(start_from)
+    if out is not None:
+        refuse_place_in_data(path, source, asked, parent)
     start_plan = plan if parent is None else partial(plan_from, parent)
     planned = partial(start_plan, source, download=download, cache_dir=cache_dir)
     prepared = plan_epochs(planned, asked, epochs)

@@ -6,12 +6,15 @@ from pathlib import Path
 from typing import Any
 
 from pencil.backbones import is_given
-from pencil.config import from_document
+from pencil.config import DataSettings, from_document, read_toml
 from pencil.config.own_code import code_in, same_code
-from pencil.data import inputs_digest
+from pencil.data import inputs_digest, source_kind
+from pencil.data.load import HUGGING_FACE
 from pencil.errors import PencilError
 from pencil.results.documents import read_object
 from pencil.results.folder import RunFolder
+from pencil.results.read import Run
+from pencil.run.home import at_home
 from pencil.run.plan import Plan, differing
 
 Document = Mapping[str, Any]
@@ -61,6 +64,24 @@ def refuse_unnamed_code(saved: Document, asked: Document, folder: RunFolder) -> 
                 f"the run in {folder.path} uses code of its own; if you trust it, name it again:"
                 f" {option} {shlex.quote(before[key])}"
             )
+
+
+def refuse_place_in_data(out: Path, source: Any, asked: Document, parent: Run | None) -> None:
+    """A run in a folder of images would be taken for a class of them, by whatever reads the data after it."""
+    if source is None and isinstance(group := asked.get("data"), Mapping):
+        source = group.get("source")
+    if source is None and parent is not None:
+        source = at_home(from_document(read_toml(parent.folder.config)), parent.folder.homes()).data.source
+    if not isinstance(source, (str, Path)):
+        return
+    folder = Path(str(source).removeprefix(HUGGING_FACE))
+    if not folder.is_dir() or not out.resolve().is_relative_to(folder.resolve()):
+        return
+    if source_kind(DataSettings(source=str(source))) in ("image_folder", "hf"):
+        raise PencilError(
+            f"the run in {out} would lie among its data, where it would be taken for images; choose an --out that is"
+            f" not in {folder}."
+        )
 
 
 def refuse_missing_data(source: Any, document: Document, path: object) -> None:
