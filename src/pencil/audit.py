@@ -72,8 +72,9 @@ def audit_run(run: str | Path, source: Any, *, thresholds: Thresholds | None = N
     own = score(predictions.probabilities, None, predictions.given)
     stray = (predictions.given < 0) & (np.array(predictions.given_names) != "")
     scores = Scores(own.corrected, own.confidence, own.entropy, np.where(stray, 0.0, own.quality))
-    known, alone = np.zeros(len(stray), dtype=np.bool_), np.full(len(stray), bool(caution))
-    return Audit(predictions, scores, decide_known(scores, predictions.given, known, alone, thresholds))
+    known, apart = (np.full(len(stray), yes) for yes in (False, True))
+    decision = decide_known(scores, predictions.given, known, apart, thresholds, careful=bool(caution))
+    return Audit(predictions, scores, decision)
 
 
 def _unknown(predictions: Predictions) -> dict[str, int]:

@@ -1,6 +1,7 @@
 """Thresholds moved on a finished run's table."""
 
 import numpy as np
+import pyarrow as pa
 
 from pencil.quality.decide import Thresholds
 from pencil.quality.thresholds import decide_again, touched_by
@@ -33,6 +34,13 @@ def test_where_the_run_was_careful_no_threshold_changes_a_held_out_label_unseen(
         assert decide_again(held_out, thresholds, careful=True).tolist() == ["keep", "keep", "review", *known]
         assert decide_again(TABLE, thresholds, careful=True).tolist() == ["keep", "keep", "relabel", *known]
     assert touched_by(held_out, Thresholds(), careful=True)["keep_quality"][0.5]["relabel"] == 1
+
+
+def test_where_the_run_was_careful_no_threshold_fills_a_gap_unseen() -> None:
+    gaps = TABLE.set_column(TABLE.column_names.index("given"), "given", pa.nulls(6, pa.int32()))
+    for thresholds in (Thresholds(), Thresholds(relabel_confidence=0.0)):
+        assert decide_again(gaps, thresholds).tolist() == ["relabel"] * 6
+        assert decide_again(gaps, thresholds, careful=True).tolist() == ["review"] * 3 + ["relabel"] * 3, "less known"
 
 
 def test_each_choice_is_counted_with_the_other_threshold_as_it_is() -> None:

@@ -9,6 +9,8 @@ from sklearn.datasets import load_digits
 
 import pencil
 from pencil.engine.guard import Guard
+from pencil.quality.decide import Thresholds
+from pencil.quality.thresholds import decide_again
 
 
 def test_where_the_last_epoch_went_back_a_run_tells_of_the_network_it_went_back_to(
@@ -42,9 +44,12 @@ def test_examples_without_a_label_get_the_networks_where_a_method_moves_none(met
     assert (np.asarray(table["num_changes"])[hidden] == 0).all()
 
 
-def test_a_network_that_knows_too_little_labels_no_example_unseen(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("method", ["cross_entropy", "pencil"])
+def test_a_network_that_knows_too_little_labels_no_example_unseen(monkeypatch: pytest.MonkeyPatch, method: str) -> None:
     monkeypatch.setattr("pencil.run.label_rows.beware", lambda *_: "its network knows too little")
     digits = load_digits()
     hidden = np.arange(len(digits.target)) % 4 == 0
-    result = pencil.fit(digits.data, np.where(hidden, -1, digits.target), method="cross_entropy", epochs=8)
-    assert set(np.asarray(result.labels["decision"])[hidden]) == {"review"}
+    result = pencil.fit(digits.data, np.where(hidden, -1, digits.target), method=method, epochs=8, device="cpu")
+    decision = np.asarray(result.labels["decision"])
+    assert set(decision[hidden]) == {"review"}
+    assert (decide_again(result.labels, Thresholds(), careful=True) == decision).all()

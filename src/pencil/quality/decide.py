@@ -57,15 +57,19 @@ def decide_known(
     scores: Scores,
     given: NDArray[Any],
     known: NDArray[np.bool_],
-    alone: NDArray[np.bool_],
+    apart: NDArray[np.bool_],
     thresholds: Thresholds | None = None,
+    *,
+    careful: bool,
 ) -> NDArray[np.str_]:
     """Decide where some corrected labels are known to be right: those stand, be it as given or as a person chose.
 
-    Where a network that may know too little speaks `alone`, of labels it never learned, a person must look.
+    Where a network that may know too little speaks alone, of examples that it never learned (`apart`) or that have no
+    label, one has to be `careful`: a person must look.
     """
     decided = decide(scores, given, thresholds, trusted=known)
-    seen = np.where(alone & (decided == "relabel"), "review", decided)
+    alone = apart | (np.asarray(given) < 0)
+    seen = np.where(careful & alone & (decided == "relabel"), "review", decided)
     return np.where(known & (scores.corrected != given), "relabel", seen)
 
 

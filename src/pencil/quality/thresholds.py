@@ -18,8 +18,8 @@ STEPS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 def decide_again(table: pa.Table, thresholds: Thresholds, *, careful: bool = False) -> NDArray[np.str_]:
     """Return each row's decision under other thresholds than the run's, which may have been told to be careful."""
     known = np.asarray(table["trusted"]).astype(np.bool_)
-    alone = careful & (np.asarray(table["split"]) == "held-out")
-    return decide_known(scores_of(table), _whole(table, "given"), known, alone, thresholds)
+    apart = np.asarray(table["split"]) == "held-out"
+    return decide_known(scores_of(table), _whole(table, "given"), known, apart, thresholds, careful=careful)
 
 
 def touched_by(

@@ -44,8 +44,6 @@ class Believed:
     network: NDArray[np.int64]
     settled: NDArray[np.bool_]
     """Whether the label changed once more, at the very end."""
-    alone: NDArray[np.bool_]
-    """Whether the network alone speaks, of labels it never learned."""
     shares: NDArray[np.float32]
     """[N, C] y^d, or [N, K] of its strongest classes."""
     classes: NDArray[np.int64]
@@ -93,7 +91,7 @@ def label_rows(
         network=believed.network,
         changed_at=np.where(believed.settled, engine.epoch - 1, changed_at),
         num_changes=num_changes + believed.settled,
-        decision=decide_known(scores, given, known, careful & believed.alone),
+        decision=decide_known(scores, given, known, split == "held-out", careful=careful),
         split=split,
         trusted=known,
         clean=column([np.full(len(e), -1) if e.clean is None else e.clean for e, _, _ in sets]),
@@ -112,17 +110,16 @@ def _trained(engine: Engine, plan: Plan, *, settles: bool) -> Believed:
             count = table.columns["predictions"][rows].unsqueeze(-1)
             earlier = (table.columns["prediction_sum"][rows] / count.clamp(min=1)).where(count > 0, network)
             mean = (earlier + network) / 2
-        learned, alone = table.distributions(rows), np.zeros(len(network), np.bool_)
+        learned = table.distributions(rows)
         if (given[rows] < 0).any():
             blank = _blank(learned, given[rows])
             believed = engine.state.method.unlearned(outputs, torch.zeros_like(network))
             learned = _fitting(believed, network, "unlearned").to(learned).where(blank.unsqueeze(-1), learned)
-            alone = blank.cpu().numpy()
         ended = learned
         if settles:
             ended = _fitting(engine.state.method.last_word(learned, network.to(learned)), learned, "last_word")
         label = learned.where(table.columns["locked"][rows].unsqueeze(-1), ended)
-        blocks.append(_believed(label, mean, network, given[rows], _cut(plan), learned, alone))
+        blocks.append(_believed(label, mean, network, given[rows], _cut(plan), learned))
     return _joined(blocks)
 
 
@@ -145,7 +142,7 @@ def _held_out(engine: Engine, plan: Plan, examples: Examples, chosen: NDArray[np
         believed = _fitting(engine.state.method.unlearned(outputs, given_BC), network, "unlearned")
         sure = (known[rows] >= 0).to(network.device).unsqueeze(-1)
         label = _certain(known[rows], network).where(sure, believed)
-        blocks.append(_believed(label, network, network, given, _cut(plan), label, np.ones(len(given), np.bool_)))
+        blocks.append(_believed(label, network, network, given, _cut(plan), label))
     return _joined(blocks)
 
 
@@ -178,13 +175,7 @@ def _cut(plan: Plan) -> int:
 
 
 def _believed(
-    label: Tensor,
-    mean: Tensor,
-    network: Tensor,
-    given: NDArray[np.int64],
-    kept: int,
-    learned: Tensor,
-    alone: NDArray[np.bool_],
+    label: Tensor, mean: Tensor, network: Tensor, given: NDArray[np.int64], kept: int, learned: Tensor
 ) -> Believed:
     distribution = label.float().cpu().numpy()
     scores = score(distribution, mean.float().cpu().numpy(), given)
@@ -197,7 +188,6 @@ def _believed(
         quality=scores.quality,
         network=network.argmax(-1).cpu().numpy(),
         settled=scores.corrected != before,
-        alone=alone,
         shares=np.take_along_axis(distribution, classes, axis=1) if kept else distribution,
         classes=classes,
     )
