@@ -204,7 +204,7 @@ def test_a_newer_file_asks_for_an_upgrade(path: Path) -> None:
     fill(path)
     with sqlite3.connect(path) as connection:
         connection.execute("PRAGMA user_version = 2")
-    with pytest.raises(PencilError, match="upgrade"):
+    with pytest.raises(PencilError, match=r"newer pencil; upgrade with pip install \. in a newer copy"):
         Decisions(path)
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pencil.errors import PencilError
 from pencil.results.atomic import sync_folder
-from pencil.results.documents import damaged
+from pencil.results.documents import UPGRADE, damaged
 
 FORMAT = 1
 """Version of the tables (SQLite's user_version)."""
@@ -119,7 +119,7 @@ def _check(connection: sqlite3.Connection, path: Path) -> None:
     application = connection.execute("PRAGMA application_id").fetchone()[0]
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     if application == APPLICATION and version > FORMAT:
-        raise PencilError(f"{path} was written by a newer pencil; upgrade with pip install -U pencil-labels.")
+        raise PencilError(f"{path} was written by a newer pencil; {UPGRADE}")
     texts = tuple(found.get(name) for name in ("actions", "by_reviewer"))
     if application != APPLICATION or texts != SCHEMA or not set(found) <= _OWN_NAMES:
         raise damaged(path, "it is no file of decisions")

@@ -13,6 +13,8 @@ from pencil.results.atomic import write_atomic
 
 MOST_BYTES = 2**28
 """Of a small file; a larger one is none of ours."""
+UPGRADE = "upgrade with pip install . in a newer copy of its repository."
+"""What to do about files of a newer version; no package index has it."""
 UNREADABLE = (OSError, ValueError, RecursionError)
 """What a file that is no JSON comes to; the last where it opens more brackets than anybody would."""
 

@@ -13,7 +13,7 @@ from typing import Literal
 from pencil.errors import PencilError
 from pencil.lines import is_unicode
 from pencil.results.atomic import cannot_write, sweep
-from pencil.results.documents import damaged, read_object, write_json
+from pencil.results.documents import UPGRADE, damaged, read_object, write_json
 from pencil.results.environment import pencil_version
 from pencil.results.lock import exclusive
 from pencil.results.plain_files import refuse_links
@@ -88,8 +88,8 @@ class RunFolder:
             raise damaged(self.status_file, "it names no format or no state")
         if version > FORMAT:
             raise PencilError(
-                f"{self.path} was written by a newer pencil (format {version}; this one reads up to {FORMAT}): "
-                f"upgrade with pip install . in a newer copy of its repository."
+                f"{self.path} was written by a newer pencil (format {version}; this one reads up to {FORMAT});"
+                f" {UPGRADE}"
             )
         texts = {name: str(fields.get(name) or "") for name in ("pencil_version", "updated")}
         started = fields.get("started_in")

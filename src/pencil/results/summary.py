@@ -40,7 +40,7 @@ class Summary:
     num_changed: int
     """Labelled examples, trained on or held out, whose corrected label is not the given one."""
     num_suspect: int
-    """Examples, trained on or held out, whose decision is not `keep`."""
+    """Examples, trained on or held out, whose decision is not `keep`, less those that were known to be right before."""
     estimated_noise_rate: float
     """Percent of the given labels believed wrong, those of held-out examples among them; NaN where none was judged."""
     seconds: float
