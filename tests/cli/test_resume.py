@@ -97,6 +97,18 @@ def test_a_second_request_stops_at_once_with_the_code_of_its_signal(
     assert ended.err.splitlines()[-1].startswith("pencil: stopped at once; go on from the last checkpoint with: ")
 
 
+def test_a_run_that_a_shell_lets_ignore_ctrl_c_goes_on(
+    pencil: Command, rows: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Lines, "stepped", lambda *_: signal.raise_signal(signal.SIGINT))
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        assert pencil("train", rows, "--out", "run", *QUICK).code == 0
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.parametrize("numbers", [(signal.SIGINT, signal.SIGTERM), (signal.SIGTERM, signal.SIGINT)])
 def test_ctrl_c_that_is_also_handed_on_as_a_termination_is_one_request(
     pencil: Command, rows: Path, monkeypatch: pytest.MonkeyPatch, numbers: tuple[signal.Signals, signal.Signals]

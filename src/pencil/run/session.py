@@ -139,7 +139,9 @@ class Session(Listener):
         if threading.current_thread() is not threading.main_thread():
             yield
             return
-        before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+        heard = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+        # A shell lets what runs behind it ignore Ctrl-C.
+        before = {number: handler for number, handler in heard.items() if handler is not signal.SIG_IGN}
 
         def request(number: int, frame: Any) -> None:
             handed_on = number != self.received and time.monotonic() - self.asked < MOMENT
