@@ -59,7 +59,7 @@ class Terms:
     """A method's loss on one batch: named per-example parts, summed over classes."""
 
     parts: dict[str, Tensor]
-    """[B] each; their sum is the loss ℓ of an example, in units where labels step by η·∂ℓ/∂ỹ."""
+    """[B] each, or one number for all; their sum is the loss ℓ of an example, in units where labels step by η·∂ℓ/∂ỹ."""
     scale: float = 1.0
     """The network sees scale · mean(ℓ); the paper's form has 1/c here."""
     rows: Tensor | None = None

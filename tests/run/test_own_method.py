@@ -88,6 +88,16 @@ def test_labels_that_do_not_fit_the_table_are_refused(moved: str, message: str, 
         fit(f"Rule.moved = {moved}\nrule = Rule()", tmp_path)
 
 
+def test_a_part_may_be_one_number_that_counts_for_each_example(tmp_path: Path) -> None:
+    loss = """
+    def loss(self, batch):
+        zero = batch.logits.new_zeros(())
+        return Terms({"mine": cross_entropy(batch.logits, batch.given), "two": zero + 2, "three": zero + 3})
+    """
+    parts = fit(dedent(loss), tmp_path).history[0]["loss_parts"]
+    assert (parts["two"], parts["three"]) == (2, 3)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -51,7 +51,7 @@ def objective(
     taught_BC = None if teacher_BC is None else safe(teacher_BC)
     terms = method.loss(_batch(safe(logits_BC), rows, phase, taught_BC, share_B))
     _refuse_malformed(terms, len(logits_BC))
-    each_B = torch.stack(list(terms.parts.values())).sum(0) * rows["weight"]
+    each_B = torch.stack([part.expand(len(logits_BC)) for part in terms.parts.values()]).sum(0) * rows["weight"]
     usable_B = finite_B & each_B.isfinite()
     taking_B = usable_B if terms.rows is None else usable_B & terms.rows
     # Counted in floats: a kernel that sums truth values beside numbers does not compile for every GPU.
