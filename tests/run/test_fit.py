@@ -2,6 +2,7 @@
 
 import json
 import math
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -291,6 +292,18 @@ def test_another_recipe_beside_the_settings_of_a_whole_run_is_refused(finished: 
 def few(count: int = 60) -> tuple[Any, Any]:
     rows, labels = load_digits(return_X_y=True)
     return rows[:count].astype(np.float32), labels[:count]
+
+
+def test_a_program_around_python_keeps_signals_that_are_its_own(
+    quick: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # What Python says of handlers that were there before it, such as those of R or Julia.
+    monkeypatch.setattr(signal, "getsignal", lambda number: None)
+    before = signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    try:
+        pencil.fit(*few(), settings=quick, epochs=[1, 1, 1])
+    finally:
+        assert signal.signal(signal.SIGTERM, before) is signal.SIG_DFL
 
 
 def test_a_device_may_be_torchs_own(quick: dict[str, Any]) -> None:

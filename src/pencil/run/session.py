@@ -3,7 +3,7 @@
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -140,8 +140,8 @@ class Session(Listener):
             yield
             return
         heard = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-        # A shell lets what runs behind it ignore Ctrl-C.
-        before = {number: handler for number, handler in heard.items() if handler is not signal.SIG_IGN}
+        # A shell lets what runs behind it ignore Ctrl-C; a handler that was there before Python has no name in it.
+        before = {number: handler for number, handler in heard.items() if handler not in (signal.SIG_IGN, None)}
 
         def request(number: int, frame: Any) -> None:
             handed_on = number != self.received and time.monotonic() - self.asked < MOMENT
@@ -164,6 +164,6 @@ class Session(Listener):
             _restore(before)
 
 
-def _restore(handlers: dict[signal.Signals, Callable[..., Any] | int | None]) -> None:
+def _restore(handlers: Mapping[signal.Signals, Callable[..., Any] | int]) -> None:
     for number, handler in handlers.items():
         signal.signal(number, handler)
