@@ -1,4 +1,4 @@
-"""Averaged weights, mixed examples and distorted images: what the step makes of them."""
+"""Averaged weights, mixed and distorted examples: what the step makes of them."""
 
 from dataclasses import replace
 
@@ -11,9 +11,11 @@ import pencil
 from pencil.config import override
 from pencil.data import Dataset, from_arrays
 from pencil.data.distort import distort
+from pencil.data.leave_out import leave_out
 from pencil.engine import Engine, Listener, Stopped
 from pencil.engine.average import Average
 from pencil.engine.by_heart import learned_by_heart
+from pencil.engine.distortion import DISTORTIONS, reason_to_distort
 from pencil.engine.evaluate import Evaluator
 from pencil.engine.share import OwnBatches
 from pencil.engine.step import Step
@@ -165,8 +167,9 @@ def test_mixing_changes_what_the_network_learns_but_not_whom_the_labels_follow()
     assert any(not torch.equal(a, b) for a, b in zip(*(w.values() for w in weights), strict=True))
 
 
-def test_the_network_learns_distorted_images_and_labels_follow_the_teacher_who_sees_them_undistorted() -> None:
-    each = engine(small(images=True), average_epochs=1.0, distortion=1.0)
+@pytest.mark.parametrize("images", [True, False])
+def test_the_network_learns_distorted_examples_and_labels_follow_the_teacher_who_sees_them_whole(images: bool) -> None:
+    each = engine(small(images=images), average_epochs=1.0, distortion=1.0)
     network: list[torch.Tensor] = []
     teacher: list[torch.Tensor] = []
     each.state.model.register_forward_pre_hook(lambda _, inputs: network.append(inputs[0]))
@@ -175,7 +178,8 @@ def test_the_network_learns_distorted_images_and_labels_follow_the_teacher_who_s
     index = torch.arange(16)
     raw, epoch = each.feed.raw(index), each.state.clock.epoch
     undistorted = each.prepare(raw, index, epoch)
-    distorted = distort(undistorted, 1.0, each.prepare.seed, epoch, index)
+    how = distort if images else leave_out
+    distorted = how(undistorted, 1.0, each.prepare.seed, epoch, index)
     for each.state.distorted in (False, True):
         rows = each.state.table.gather(index)
         rows["label_logits"].requires_grad_()
@@ -222,6 +226,43 @@ def test_images_are_distorted_where_plain_ones_had_time_enough(epochs: int, dist
     held_out.evaluator.blocks = lambda network: iter([(slice(None), right)])  # type: ignore[method-assign]
     each.train(StopAfter(10**6))
     assert each.state.distorted == distorts
+
+
+class Difference(nn.Module):
+    """Tells two classes apart by the difference of two sums: of these columns, and of those."""
+
+    def __init__(self, these: slice, those: slice) -> None:
+        super().__init__()
+        self.these, self.those = these, those
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        score = x[:, self.these].sum(1) - x[:, self.those].sum(1)
+        return torch.stack([score, -score], 1)
+
+
+@pytest.mark.parametrize(
+    ("these", "those", "survives"),
+    [(slice(0, 20), slice(20, 20), True), (slice(0, 1), slice(1, 2), False)],
+    ids=["many columns say the same", "a small difference of two columns tells"],
+)
+def test_rows_lack_columns_where_labels_are_wrong_and_the_network_still_knows_them(
+    these: slice, those: slice, survives: bool
+) -> None:
+    source = torch.Generator().manual_seed(0)
+    x = torch.randn(400, 1, generator=source) + 0.1 * torch.randn(400, 20, generator=source)
+    blocks = [slice(0, 300), slice(300, 400)]
+    rows = type("Rows", (), {"blocks": lambda self, network: ((b, network(x[b])) for b in blocks)})()
+    labelled = rows, torch.zeros(400)
+    network = Difference(these, those)
+
+    def why(*, has_learned: bool = True, right: float | None = None) -> str:
+        return reason_to_distort(
+            DISTORTIONS["rows"], 1.0, network, labelled, labelled, has_learned=has_learned, share_right=right
+        )
+
+    expected = "the network has learned what it can from whole rows" if survives else ""
+    assert why() == why(right=0.9) == expected
+    assert why(right=0.97) == why(has_learned=False) == "", "no wrong labels to speak of, or more to learn"
 
 
 def answers(counts: list[int]) -> tuple[Evaluator, torch.Tensor]:

@@ -64,8 +64,8 @@ class TeachingSettings:
     average_epochs: Annotated[float, NOT_NEGATIVE] = 0.0
     """Epochs over which weights are averaged; the average moves labels and is the run's network. 0 keeps none."""
     distortion: Annotated[float, SHARE] = 0.0
-    """How strongly images are distorted (tilt, colours, a hole), 0 to 1, from label learning on, if the network knows
-    labels by heart by then; the averaged network sees them undistorted."""
+    """How strongly examples are distorted (images: tilt, colours, a hole; rows: columns left out), 0 to 1, from label
+    learning on, if plain ones teach the network no more by then; the averaged network sees them undistorted."""
     guard: bool = False
     """Go back to the last good labels where moving them does harm, and move them more slowly from there."""
     forgive_overconfidence: bool = False

@@ -57,7 +57,8 @@ def check(dataset: Dataset) -> None:
     if dataset.num_classes < 2:
         only = f' ("{dataset.class_names[0]}")' if dataset.class_names else ""
         hint = " Labels that are -1 count as missing." if (dataset.train.given == UNLABELLED).any() else ""
-        raise PencilError(f"{dataset.name} has {dataset.num_classes} class{only}; training needs at least two.{hint}")
+        classes = "1 class" if dataset.class_names else "no classes"
+        raise PencilError(f"{dataset.name} has {classes}{only}; training needs at least two.{hint}")
     _check_texts(dataset.class_names, "class")
     spelled, seen = Counter(dataset.class_names), Counter(map(_as_seen, dataset.class_names))
     for name, count in seen.items():

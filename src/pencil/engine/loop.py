@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from pencil.data.augment import Prepare
-from pencil.engine.by_heart import learned_by_heart
+from pencil.engine.distortion import DISTORTIONS, reason_to_distort
 from pencil.engine.evaluate import Evaluator
 from pencil.engine.events import EpochRecord, Listener, Stopped
 from pencil.engine.feed import Feed
@@ -139,28 +139,26 @@ class Engine:
         listener.replanned(self.phases)
 
     def _distort_where_it_helps(self, phase: Phase, listener: Listener, *, has_learned: bool) -> None:
-        """Show distorted images from here on, as labels begin to move, if there is no more to learn from plain ones.
+        """Show distorted examples from here on, as labels begin to move, if there is no more to learn from plain ones.
 
         That is so where the loss on the held-out labels no longer fell, or there was time enough for it, or labels are
-        known by heart. It is slower to learn from such images: where there is nothing to gain, or no time left, they
-        only do harm.
+        known by heart.
         """
         state, held_out = self.state, self.watched.get("held_out")
-        wanted = state.teaching.distortion and self.prepare.preparation.kind == "images" and not state.distorted
-        if not wanted or held_out is None or not phase.rule.moves:
+        strength, distortion = state.teaching.distortion, DISTORTIONS.get(self.prepare.preparation.kind)
+        if not strength or state.distorted or distortion is None or held_out is None or not phase.rule.moves:
             return
-        why = "the network has learned what it can from images as they are" if has_learned else ""
-        if not has_learned:
-            learned = self.train_evaluator, state.table.columns["given"]
-            found = learned_by_heart(state.network, learned, (held_out.evaluator, held_out.labels))
-            if found is not None:
-                why = (
-                    f"the network agrees with {found[0]:.1f}% of the labels it learned and {found[1]:.1f}% of those"
-                    " held out, so it begins to know them by heart"
-                )
+        learned, others = (
+            (self.train_evaluator, state.table.columns["given"]),
+            (held_out.evaluator, held_out.labels),
+        )
+        right = state.method.share_right(View(self, 0)) if distortion.may_harm else None
+        why = reason_to_distort(
+            distortion, strength, state.network, learned, others, has_learned=has_learned, share_right=right
+        )
         state.distorted = self.processes.leader_says(bool(why))
         if state.distorted:
-            listener.note(f"{why}: from phase {phase.name} on it learns distorted images.")
+            listener.note(f"{why}: from phase {phase.name} on it learns {distortion.distorted}.")
 
     def _run_epoch(self, number: int, phase_epoch: int, listener: Listener) -> None:
         started = time.perf_counter()

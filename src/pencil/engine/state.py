@@ -53,7 +53,7 @@ class State:
     micro_batch: int = 0
     """Examples that go through the network at once, where the memory holds no whole batch; 0: all of a batch."""
     distorted: bool = False
-    """Whether the network learns distorted images by now."""
+    """Whether the network learns distorted examples by now."""
     clock: Clock = field(init=False)
     meters: Meters = field(init=False)
     lr: Tensor = field(init=False)

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from pencil.data.augment import Prepare, draw
-from pencil.data.distort import distort
+from pencil.engine.distortion import DISTORTIONS
 from pencil.engine.feed import Feed
 from pencil.engine.low import LowWeights, descend, look
 from pencil.engine.meters import batch_sums
@@ -57,9 +57,9 @@ class Step:
         self.look, self.descend = wrap(look), wrap(descend)
         self.prepare, self.seed = wrap(prepare), prepare.seed
         self.objective = wrap(lambda *arguments: objective(state.method, phase, *arguments))
-        are_images = prepare.preparation.kind == "images"
-        self.distortion = state.teaching.distortion if are_images and state.distorted else 0.0
-        self.distort = wrap(distort)
+        distortion = DISTORTIONS.get(prepare.preparation.kind) if state.distorted else None
+        self.strength = state.teaching.distortion
+        self.distort = wrap(distortion.distort) if distortion else None
         # Where labels stay and nothing is recorded of predictions, nobody asks the teacher.
         self.taught = state.average is not None and (phase.rule.moves or phase.track_predictions)
         self.teacher: nn.Module | None = wrap(state.average.network) if state.average and self.taught else None
@@ -151,8 +151,8 @@ class Step:
         inputs = self.precision.of(self.prepare(raw, index_B, self.state.clock.epoch))
         teacher_BC = self._teach(inputs)
         share_B = self._partner_share(index_B)
-        if self.distortion:
-            inputs = self.distort(inputs, self.distortion, self.seed, self.state.clock.epoch, index_B)
+        if self.distort is not None:
+            inputs = self.distort(inputs, self.strength, self.seed, self.state.clock.epoch, index_B)
         with self.precision.forward(self.state.device):
             logits_BC = self.model(mix(inputs, share_B))
         loss, measured = self.objective(logits_BC, rows, teacher_BC, share_B)

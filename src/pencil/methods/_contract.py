@@ -99,6 +99,10 @@ class Method(nn.Module):
     def before_phase(self, view: TrainingView, phase: Phase) -> None:
         """Do what is needed once before a phase: estimate a matrix, refresh a column."""
 
+    def share_right(self, view: TrainingView) -> float | None:
+        """Return which share of the labels seems to be right at a look now; None where the method does not tell."""
+        return None
+
     def times_as_long(self, view: TrainingView, phase: Phase) -> tuple[float, str]:
         """Return how many times as many epochs a phase needs that is about to begin, and why; `at_most` bounds them."""
         return 1.0, ""

@@ -110,9 +110,12 @@ class Pencil(Method):
             Phase("tuning", tuning.epochs, tuning.lr, Fixed(), mixed=False),
         )
 
+    def share_right(self, view: TrainingView) -> float | None:
+        return None if self.noise is None else share_right(view)
+
     def times_as_long(self, view: TrainingView, phase: Phase) -> tuple[float, str]:
         """Let a network see as many right labels while it corrects them as where half of them are right."""
-        right = None if self.noise is None else share_right(view)
+        right = self.share_right(view)
         return (1.0, "") if right is None else (HALF / max(right, 1e-6), "most labels seem to be wrong")
 
     def before_epoch(self, view: TrainingView, phase: Phase) -> None:

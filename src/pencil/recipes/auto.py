@@ -75,7 +75,7 @@ def recipe(
     low = FALLEN * rate if distorts else rate
     scale = scale_for_classes(facts.num_classes)  # As init_scale = 0 chooses it.
     return settings | {
-        "teaching": TEACHING | ({"distortion": DISTORTION} if distorts else {}),
+        "teaching": TEACHING | ({"distortion": DISTORTION} if distorts or facts.kind == "rows" else {}),
         "phases": {
             # Label learning begins with the best of these epochs.
             "backbone": {"epochs": epochs[0], "lr": f"{rate:g}"} | ({"patience": PATIENCE} if patient else {}),
