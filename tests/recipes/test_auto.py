@@ -58,13 +58,14 @@ def test_few_examples_get_more_weight_decay() -> None:
     assert found == [0.02, 0.01, 0.0005, 0.0005]
 
 
-def test_rows_are_distorted_and_images_where_they_have_pixels_to_lose() -> None:
+def test_images_and_rows_are_distorted_where_they_have_pixels_or_columns_to_lose() -> None:
     def settings(kind: str, *shape: int) -> dict[str, Any]:
         return recipes.resolve("auto", "pencil", recipes.Facts(5_000, 10, kind, shape=shape))
 
     distorted, small, rows = settings("images", 3, 32, 48), settings("images", 1, 8, 40), settings("rows", 64)
     assert distorted["teaching"]["distortion"] == 1
     assert "distortion" not in small["teaching"] and rows["teaching"]["distortion"] == 1
+    assert "distortion" not in settings("rows", 4)["teaching"]
     assert distorted["phases"]["labels"]["epochs"] > small["phases"]["labels"]["epochs"]
     assert small["phases"] == rows["phases"]
     for each in (distorted, small):

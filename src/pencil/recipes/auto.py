@@ -32,6 +32,8 @@ TEACHING = {"average_epochs": 1.0, "guard": True, "forgive_overconfidence": True
 DISTORTION = 1.0
 LEAST_DISTORTED = 24
 """Pixels of the shorter side; smaller images have none to lose."""
+LEAST_COLUMNS = 8
+"""Of a row that may lack some."""
 
 MOST_CLASSES = 2_000
 """A matrix of more classes costs more than the network, and no held-out labels can tell it."""
@@ -75,7 +77,7 @@ def recipe(
     low = FALLEN * rate if distorts else rate
     scale = scale_for_classes(facts.num_classes)  # As init_scale = 0 chooses it.
     return settings | {
-        "teaching": TEACHING | ({"distortion": DISTORTION} if distorts or facts.kind == "rows" else {}),
+        "teaching": TEACHING | ({"distortion": DISTORTION} if distorts or _may_lack_columns(facts) else {}),
         "phases": {
             # Label learning begins with the best of these epochs.
             "backbone": {"epochs": epochs[0], "lr": f"{rate:g}"} | ({"patience": PATIENCE} if patient else {}),
@@ -116,6 +118,10 @@ def _anchoring(classes: int) -> dict[str, Any]:
 
 def _may_distort(facts: Facts) -> bool:
     return facts.kind == "images" and min(facts.shape[1:], default=0) >= LEAST_DISTORTED
+
+
+def _may_lack_columns(facts: Facts) -> bool:
+    return facts.kind == "rows" and math.prod(facts.shape) >= LEAST_COLUMNS
 
 
 def batch_size(examples: int) -> int:
