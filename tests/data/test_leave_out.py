@@ -45,3 +45,10 @@ def test_it_depends_on_seed_epoch_and_example_alone() -> None:
 def test_nothing_is_left_out_of_a_share_of_none() -> None:
     rows = torch.randn(ROWS, COLUMNS)
     assert torch.equal(of(rows, 0.0), rows)
+
+
+def test_compiled_it_does_the_same() -> None:
+    compiled = torch.compile(leave_out, fullgraph=True, dynamic=False, backend="aot_eager")
+    rows = torch.randn(64, COLUMNS, generator=torch.Generator().manual_seed(0))
+    arguments = (1.0, 3, torch.tensor([5]), torch.arange(64))
+    torch.testing.assert_close(compiled(rows, *arguments), leave_out(rows, *arguments))
