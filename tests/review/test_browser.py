@@ -280,7 +280,9 @@ def held(page: Any, address: str) -> Iterator[None]:
     requests: list[Any] = []
     page.route(address, lambda route: requests.append(route), times=1)
     yield
-    while not requests:
+    for _ in range(1_000):
+        if requests:
+            break
         page.wait_for_timeout(10)
     requests[0].continue_()
 
