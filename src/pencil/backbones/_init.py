@@ -1,5 +1,7 @@
 """Initialisation, shared by the convolutional networks."""
 
+from math import sqrt
+
 from torch import nn
 
 
@@ -10,3 +12,18 @@ def he_initialise(network: nn.Module) -> None:
             nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
         elif isinstance(module, nn.Linear):
             nn.init.zeros_(module.bias)
+
+
+def torch041_initialise(network: nn.Module) -> None:
+    """Draw as torch 0.4.1 did where a network says nothing: weights within ±1/√fan_in, scales of BN from 0 to 1."""
+    for module in network.modules():
+        if isinstance(module, nn.Conv2d | nn.Linear):
+            bound = 1 / sqrt(module.weight[0].numel())
+            nn.init.uniform_(module.weight, -bound, bound)
+            if module.bias is not None:
+                nn.init.uniform_(module.bias, -bound, bound)
+        elif isinstance(module, nn.BatchNorm2d):
+            nn.init.uniform_(module.weight)
+
+
+STARTS = {"he": he_initialise, "torch-0.4.1": torch041_initialise}

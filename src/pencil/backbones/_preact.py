@@ -1,6 +1,6 @@
 """Residual networks whose blocks normalise and activate before each convolution (He et al., ECCV 2016)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 from torch import Tensor, nn
@@ -36,7 +36,15 @@ class PreActBlock(nn.Module):
 class PreActResNet(nn.Module):
     """A 3×3 stem without normalisation, stages that halve the image from the second on, a linear classifier."""
 
-    def __init__(self, channels: int, num_classes: int, *, widths: Sequence[int], blocks: Sequence[int]) -> None:
+    def __init__(
+        self,
+        channels: int,
+        num_classes: int,
+        *,
+        widths: Sequence[int],
+        blocks: Sequence[int],
+        initialise: Callable[[nn.Module], None] = he_initialise,
+    ) -> None:
         super().__init__()
         self.stem = Stem(channels, widths[0], 3, 1, 1, bias=False)
         stages = [_stage(widths[0], widths[0], blocks[0], stride=1)]
@@ -44,7 +52,7 @@ class PreActResNet(nn.Module):
         self.stages = nn.ModuleList(stages)
         self.norm = NormReLU(widths[-1])
         self.classifier = nn.Linear(widths[-1], num_classes)
-        he_initialise(self)
+        initialise(self)
 
     def forward(self, x: Tensor) -> Tensor:
         hidden, moments = self.stem(x), None
