@@ -211,6 +211,8 @@ def _asked(study: Study, system: System, cell: Cell, seed: int, wanted: Wanted) 
         asked["backbone"] = wanted.backbone
     elif wanted.quick and "backbone" not in wanted.settings:
         asked = merge(asked, QUICK_NETWORK)
+    elif not wanted.dataset and system.network:
+        asked = merge(asked, {"backbone_options": dict(system.network)})
     own = {"options": system.options, "teaching": system.teaching, "data": system.data, "phases": system.phases}
     return merge(asked, {k: v for k, v in own.items() if v}, wanted.settings, wanted.places)
 
