@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 from pencil import backbones, plugins
+from pencil.errors import PencilError
 from pencil.types import InputSpec
 
 NAMES = plugins.names("pencil.backbones")
@@ -99,6 +100,28 @@ def test_memory_format_does_not_change_the_answer(name: str) -> None:
 def test_forward_is_one_graph(name: str) -> None:
     explanation = torch._dynamo.explain(created(name))(torch.randn(2, 3, 32, 32))
     assert explanation.graph_break_count == 0
+
+
+def test_preact_resnet32_can_start_as_torch_0_4_1_does() -> None:
+    """Its layers' reset_parameters: weights and biases uniform within ±1/√fan_in, scales of BN uniform from 0 to 1."""
+    torch.manual_seed(0)
+    network = backbones.create("preact_resnet32", SMALL, 10, {"start": "torch-0.4.1"})
+    for module in network.modules():
+        if isinstance(module, nn.Conv2d | nn.Linear):
+            drawn = [module.weight] if module.bias is None else [module.weight, module.bias]
+            bound = module.weight[0].numel() ** -0.5
+            assert 0.8 * bound < torch.cat([each.flatten() for each in drawn]).abs().max() <= bound
+            # The standard deviation of a uniform draw, to a tenth.
+            assert module.weight.std().item() == pytest.approx(bound / 3**0.5, rel=0.1)
+    norms = [module for module in network.modules() if isinstance(module, nn.BatchNorm2d)]
+    scales = torch.cat([norm.weight.detach() for norm in norms])
+    assert 0 <= scales.min() < 0.05 and 0.95 < scales.max() <= 1
+    assert not any(norm.bias.any() for norm in norms)
+
+
+def test_a_start_that_is_none_is_refused() -> None:
+    with pytest.raises(PencilError, match=r'no start "torch"\. Did you mean "torch-0\.4\.1"'):
+        backbones.create("preact_resnet32", SMALL, 10, {"start": "torch"})
 
 
 @pytest.mark.parametrize("side", [8, 12, 28, 32, 64])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pencil import methods
+from pencil import backbones, methods
 from pencil.data import noise
 from pencil.recipes import RECIPES
 from pencil.reproduce.compare import compare
@@ -41,6 +41,12 @@ def test_every_system_is_a_method_with_options_that_it_has() -> None:
     for system in SYSTEMS.values():
         known = methods.kind(system.method).Options.__dataclass_fields__
         assert set(system.options) <= set(known), system
+
+
+@EACH
+def test_every_system_asks_of_the_network_what_that_has(study: Study) -> None:
+    for system in study.systems:
+        backbones.check(study.backbone, system.network)
 
 
 def test_labels_can_move_in_the_second_study_of_table_2() -> None:

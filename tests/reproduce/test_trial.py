@@ -95,6 +95,20 @@ def test_a_quick_run_of_another_network_has_none_of_the_small_ones_options(wante
     assert trial.asked["backbone"] == "mlp" and "backbone_options" not in trial.asked
 
 
+def test_a_row_with_another_start_asks_it_of_the_studys_own_network() -> None:
+    (trial,) = _plan("start", cells="symmetric-50", systems="pencil_torch041")
+    assert trial.settings.backbone_options == {"start": "torch-0.4.1"}
+    assert "--set 'backbone_options.start=\"torch-0.4.1\"'" in command(trial)
+
+
+@pytest.mark.parametrize(
+    "wanted", [{"dataset": "digits"}, {"quick": True}, {"backbone": "mlp"}, {"settings": {"backbone": "mlp"}}]
+)
+def test_a_row_with_another_start_asks_it_of_no_other_network(wanted: dict[str, Any]) -> None:
+    (trial,) = _plan("start", cells="symmetric-50", systems="pencil_torch041", **wanted)
+    assert "start" not in trial.settings.backbone_options
+
+
 def test_quick_runs_take_the_label_step_of_their_recipe() -> None:
     (trial,) = _plan("table3", cells="symmetric-50", systems="pencil", dataset="digits", quick=True)
     recipe = resolve("auto", "pencil", FACTS["digits"])

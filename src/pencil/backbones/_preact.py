@@ -4,18 +4,16 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 from torch import Tensor, nn
-from torch.nn import functional
 
 from pencil.backbones._init import he_initialise
 from pencil.kernels import BlockConv, NormReLU, Stem
 
 
 class PreActBlock(nn.Module):
-    """BN, ReLU, 3×3 convolution, twice, added to the input; perhaps with dropout before the second convolution."""
+    """BN, ReLU, 3×3 convolution, twice, added to the input."""
 
-    def __init__(self, inside: int, outside: int, stride: int, dropout: float = 0.0) -> None:
+    def __init__(self, inside: int, outside: int, stride: int) -> None:
         super().__init__()
-        self.dropout = dropout
         self.bn1 = NormReLU(inside)
         self.conv1 = BlockConv(inside, outside, stride)
         self.bn2 = NormReLU(outside)
@@ -31,9 +29,6 @@ class PreActBlock(nn.Module):
             # Where the shape changes, the shortcut too starts from the pre-activated input.
             active = self.bn1(x, moments=moments)
             hidden, inner, shortcut = self.conv1(active), None, self.projection(active)
-        if self.dropout:
-            active = functional.dropout(self.bn2(hidden, moments=inner), self.dropout, self.training)
-            return self.conv2(active) + shortcut, None
         out, outer, _ = self.bn2.then(self.conv2, hidden, inner, added=shortcut)
         return out, outer
 
@@ -48,13 +43,12 @@ class PreActResNet(nn.Module):
         *,
         widths: Sequence[int],
         blocks: Sequence[int],
-        dropout: float = 0.0,
         initialise: Callable[[nn.Module], None] = he_initialise,
     ) -> None:
         super().__init__()
         self.stem = Stem(channels, widths[0], 3, 1, 1, bias=False)
-        stages = [_stage(widths[0], widths[0], blocks[0], 1, dropout)]
-        stages += [_stage(a, b, n, 2, dropout) for (a, b), n in zip(pairwise(widths), blocks[1:], strict=True)]
+        stages = [_stage(widths[0], widths[0], blocks[0], stride=1)]
+        stages += [_stage(a, b, n, stride=2) for (a, b), n in zip(pairwise(widths), blocks[1:], strict=True)]
         self.stages = nn.ModuleList(stages)
         self.norm = NormReLU(widths[-1])
         self.classifier = nn.Linear(widths[-1], num_classes)
@@ -70,6 +64,6 @@ class PreActResNet(nn.Module):
         return logits
 
 
-def _stage(inside: int, outside: int, blocks: int, stride: int, dropout: float) -> nn.ModuleList:
-    rest = (PreActBlock(outside, outside, 1, dropout) for _ in range(blocks - 1))
-    return nn.ModuleList([PreActBlock(inside, outside, stride, dropout), *rest])
+def _stage(inside: int, outside: int, blocks: int, *, stride: int) -> nn.ModuleList:
+    rest = (PreActBlock(outside, outside, 1) for _ in range(blocks - 1))
+    return nn.ModuleList([PreActBlock(inside, outside, stride), *rest])

@@ -8,19 +8,10 @@ from pencil.backbones._spec import image_channels
 from pencil.errors import PencilError, did_you_mean
 from pencil.types import InputSpec
 
-WIDTHS, BLOCKS = (32, 64, 128), (5, 5, 5)
 
-
-def build(spec: InputSpec, num_classes: int, *, start: str = "he", dropout: float = 0.0) -> nn.Module:
-    """Make the network.
-
-    `start` says how its weights are drawn ("he", or "torch-0.4.1" as that version draws them), `dropout` which share
-    of the numbers between a block's convolutions is left out in training.
-    """
+def build(spec: InputSpec, num_classes: int, *, start: str = "he") -> nn.Module:
+    """Make the network; `start` says how its weights are drawn: "he", or "torch-0.4.1" as that version draws them."""
     channels = image_channels(spec, "preact_resnet32", smallest=8)
     if start not in STARTS:
         raise PencilError(f'preact_resnet32 has no start "{start}".{did_you_mean(start, STARTS)}')
-    if not 0 <= dropout < 1:
-        raise PencilError(f"preact_resnet32 has a dropout of {dropout:g}; give 0 or more, and less than 1.")
-    shape = {"widths": WIDTHS, "blocks": BLOCKS}
-    return PreActResNet(channels, num_classes, **shape, dropout=dropout, initialise=STARTS[start])
+    return PreActResNet(channels, num_classes, widths=(32, 64, 128), blocks=(5, 5, 5), initialise=STARTS[start])

@@ -209,12 +209,18 @@ def _asked(study: Study, system: System, cell: Cell, seed: int, wanted: Wanted) 
         asked = merge(asked, {"backbone": study.backbone, "data": {**study.data, **people}})
     if wanted.backbone:
         asked["backbone"] = wanted.backbone
-    elif wanted.quick and "backbone" not in wanted.settings:
-        asked = merge(asked, QUICK_NETWORK)
-    elif not wanted.dataset and system.network:
-        asked = merge(asked, {"backbone_options": dict(system.network)})
+    elif "backbone" not in wanted.settings:
+        asked = merge(asked, _network(system, wanted))
     own = {"options": system.options, "teaching": system.teaching, "data": system.data, "phases": system.phases}
     return merge(asked, {k: v for k, v in own.items() if v}, wanted.settings, wanted.places)
+
+
+def _network(system: System, wanted: Wanted) -> Mapping[str, Any]:
+    """Return what is asked of the network where the user names none."""
+    if wanted.quick:
+        return QUICK_NETWORK
+    # Another dataset has a network of its own, with other options.
+    return {"backbone_options": system.network} if system.network and not wanted.dataset else {}
 
 
 def _people(key: str, places: Mapping[str, Any]) -> str:
