@@ -1,6 +1,7 @@
 """Settings are applied to a dataset in order, and what cannot be trained on is refused."""
 
 from dataclasses import replace
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -119,6 +120,27 @@ def test_what_was_trusted_before_stays_so(fakes):
 def test_labels_are_trusted_only_beside_injected_noise(fakes):
     with pytest.raises(PencilError, match=r"data\.trusted is a share.*--noise"):
         prepare(images(fakes), DataSettings(trusted=0.1), seed=0)
+
+
+def test_a_quantity_is_not_taken_for_classes() -> None:
+    prices = np.array([f"{n / 7:.4f}" for n in range(60)] + ["?"] * 20)
+    line = (
+        r"labels of arrays are numbers such as 0\.1429, nearly each in one example only: a quantity, .* as low, middle"
+    )
+    with pytest.raises(PencilError, match=line) as caught:
+        prepare(from_arrays(np.eye(80), prices), DataSettings(), seed=0)
+    assert "\n" not in str(caught.value)
+    decimals = [Decimal(price) for price in prices[:60]]
+    with pytest.raises(PencilError, match=line):
+        prepare(from_arrays(np.eye(60), decimals), DataSettings(), seed=0)
+
+
+@pytest.mark.parametrize(
+    "names", [[f"{n}.{n}" for n in range(30)] * 2, [str(n) for n in range(60)], [f"{n}.1 m" for n in range(60)]]
+)
+def test_classes_may_be_fractions_or_have_an_example_each(names: list[str]) -> None:
+    data = prepare(from_arrays(np.eye(60), names), DataSettings(), seed=0)
+    assert data.num_classes == len(set(names))
 
 
 @pytest.mark.parametrize("other", ["cafe\u0301", "caf\u00e9 ", " caf\u00e9", "caf\u00e9\u00a0"])

@@ -42,6 +42,19 @@ def test_a_class_that_is_lost_with_the_last_word_is_named_too(tmp_path: Path) ->
     assert [w.text for w in read_page(report_of(folder)).all("p", kind="warning")] == [line_of("owl")]
 
 
+def test_a_class_that_only_held_out_rows_have_had_nothing_to_lose(tmp_path: Path) -> None:
+    """Two held-out owls look like cats, and no training row is called so."""
+    table = tmp_path / "t.csv"
+    rows = [f"{2 + n / 1000},cat,train\n{-2 - n / 1000},dog,train\n" for n in range(60)]
+    table.write_text("size,label,split\n" + "".join(rows) + "2.01,owl,val\n2.02,owl,val\n2.03,cat,val\n")
+    settings = {"optimizer": {"batch_size": 16}}
+    result = pencil.fit(table, out=tmp_path / "run", epochs=(6, 3, 1), device="cpu", settings=settings)
+    assert "owl" not in result.corrected_labels and len(result.corrected_labels) == 123
+    folder = RunFolder(tmp_path / "run")
+    assert line_of("owl") not in folder.log.read_text()
+    assert line_of("owl") not in [w.text for w in read_page(report_of(folder)).all("p", kind="warning")]
+
+
 def test_no_class_is_lost_where_all_have_examples(make_run: MakeRun) -> None:
     assert not read_page(report_of(make_run())).all("p", kind="warning")
 

@@ -92,6 +92,9 @@ def test_a_damaged_newest_falls_back_with_a_warning(tmp_path: Path, damage: str)
     assert len(warnings) == 1 and f"{newest} is damaged" in warnings[0]
     save(store, 2)
     assert loaded_step(store) == 2
+    max(store.path.iterdir()).write_bytes(b"")
+    assert store.load().meta == {"step": 0}, "what was fallen back on stays in reserve, not what is damaged"
+    assert len(files(store)) == 2
 
 
 def test_no_whole_checkpoint_is_an_error(tmp_path: Path) -> None:

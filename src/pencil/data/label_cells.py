@@ -10,10 +10,10 @@ import pyarrow.csv
 
 from pencil.errors import PencilError
 
-_WHOLE = r"^\s*-?(0|[1-9][0-9]*)(\.0)?\s*$"
-"""pandas writes whole numbers beside empty cells as 7.0."""
 NUMBER = r"^\s*[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?\s*$"
-_FRACTION = r"\.[0-9]*[1-9][0-9]*\s*$"
+_PADDED = "^-?0[0-9]"
+_LARGEST_EXACT = 2.0**53
+"""Up to here floats tell whole numbers apart."""
 _TRUTH = "^(?i:true|false)$"
 _UNCLEAR = "^(?i:#?n/?a|null|nan)$"
 """Words for what is missing; a class may be called so too."""
@@ -27,15 +27,23 @@ def as_labels(cells: Any) -> Any:
     if not (_all(present, NUMBER) or _all(present, _TRUTH)):
         return cells
     cells = pc.if_else(missing, pa.scalar(None, cells.type), cells)
-    plain = pc.replace_substring_regex(pc.utf8_trim_whitespace(cells), r"\.0$", "")
+    return _by_value(cells) if _all(present, NUMBER) else cells
+
+
+def _by_value(cells: Any) -> Any:
+    """Return spelled numbers as numbers, but as they stand where one is too large or has zeros before it."""
+    bare = pc.replace_substring_regex(pc.utf8_trim_whitespace(cells), r"^\+", "")
     try:
-        if _all(present, _WHOLE):
-            return pc.cast(plain, pa.int64())
-        if _all(present, NUMBER) and pc.any(pc.match_substring_regex(present, _FRACTION)).as_py():
-            return pc.cast(plain, pa.float64())
+        values = pc.cast(bare, pa.float64())
+        if pc.any(pc.not_equal(values, pc.trunc(values))).as_py():
+            return values
+        if pc.any(pc.match_substring_regex(bare, _PADDED)).as_py():
+            return cells
+        if pc.all(pc.less(pc.abs(values), _LARGEST_EXACT), min_count=0).as_py():
+            return pc.cast(values, pa.int64())
+        return pc.cast(pc.replace_substring_regex(bare, r"\.0*$", ""), pa.int64())
     except pa.ArrowInvalid:
-        pass  # A number that is too large is a name.
-    return cells
+        return cells
 
 
 def _refuse_unclear(cells: Any) -> None:

@@ -20,6 +20,10 @@ from pencil.lines import is_unicode
 
 _TRUSTED = 0x7205
 """Separates the choice of trusted examples from the noise, which may have the same seed."""
+_FEW_CLASSES = 20
+"""Up to so many classes may be anything, even fractions of one example each."""
+_NEARLY_ALL = 0.8
+"""Share of the classes that must be fractions of one example, for all to be a quantity."""
 
 
 def prepare(dataset: Dataset, settings: DataSettings, *, seed: int) -> Dataset:
@@ -79,6 +83,29 @@ def check(dataset: Dataset) -> None:
     if len(found) < 2:
         only = f'only the class "{dataset.class_names[found[0]]}"' if len(found) else "no labels"
         raise PencilError(f"the training examples of {dataset.name} have {only}; training needs at least two classes.")
+    _refuse_quantity(dataset)
+
+
+def _refuse_quantity(dataset: Dataset) -> None:
+    """Refuse labels of which nearly all are numbers with fractions, each of one example alone."""
+    if dataset.num_classes <= _FEW_CLASSES:
+        return
+    sets = [examples.given for examples in (dataset.train, dataset.held_out, dataset.test) if examples is not None]
+    given = np.concatenate(sets)
+    counts = np.bincount(given[given != UNLABELLED], minlength=dataset.num_classes).tolist()
+    own = [name for name, count in zip(dataset.class_names, counts, strict=True) if count == 1 and _is_fraction(name)]
+    if len(own) >= _NEARLY_ALL * dataset.num_classes:
+        raise PencilError(
+            f"the labels of {dataset.name} are numbers such as {own[0]}, nearly each in one example only: a quantity,"
+            " not classes; name another label, or turn this one into classes such as low, middle and high."
+        )
+
+
+def _is_fraction(name: str) -> bool:
+    try:
+        return not float(name).is_integer()
+    except ValueError:
+        return False
 
 
 def _check_examples(examples: Examples, name: str, num_classes: int) -> None:

@@ -53,7 +53,7 @@ def learnable(table: Any, names: Sequence[str], where: object, *, chosen: bool) 
     dropped = {*empty, *names_of_rows}
     kept = [name for name in names if name not in dropped]
     if not kept:
-        raise _nothing_to_learn(names_of_rows, empty, where)
+        raise _nothing_to_learn(names_of_rows, empty, _left_out(nameless, (), (), counted, numbered, marks), where)
     places = [] if chosen else [name for name in kept if _tells_place(column(table, name))]
     if len(places) < len(kept):
         kept = [name for name in kept if name not in places]
@@ -61,7 +61,7 @@ def learnable(table: Any, names: Sequence[str], where: object, *, chosen: bool) 
     return kept, _left_out(nameless, names_of_rows, empty, counted, numbered, marks)
 
 
-def _nothing_to_learn(names_of_rows: Sequence[str], empty: Sequence[str], where: object) -> PencilError:
+def _nothing_to_learn(names_of_rows: Sequence[str], empty: Sequence[str], left_out: str, where: object) -> PencilError:
     if names_of_rows:
         return PencilError(
             f'the column "{names_of_rows[0]}" of {where} has another text in nearly every row, and there is nothing'
@@ -72,6 +72,8 @@ def _nothing_to_learn(names_of_rows: Sequence[str], empty: Sequence[str], where:
             f'the column "{empty[0]}" of {where} is empty, and there is nothing else to learn from; fill it in, or give'
             " other columns."
         )
+    if left_out:
+        return PencilError(f"there is nothing to learn from: {left_out} Give other columns.")
     return PencilError("there are no columns of features; name an image column or features.")
 
 

@@ -87,8 +87,9 @@ class Material:
 
     @property
     def lost(self) -> tuple[str, ...]:
-        """Names of the classes that examples were given, and that none is believed to be of in the end."""
-        return tuple(self.classes[number] for number in sorted(lost_in_the_end(self.given, self.corrected)))
+        """Names of the classes that training examples were given, and that none is believed to be of in the end."""
+        lost = lost_in_the_end(self.given, self.corrected, self.split)
+        return tuple(self.classes[number] for number in sorted(lost))
 
     def name(self, label: int) -> str:
         """Return a class's name; −1 is no label."""

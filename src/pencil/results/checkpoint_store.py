@@ -9,7 +9,7 @@ import json
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -40,9 +40,11 @@ class CheckpointStore:
     """The folder `checkpoint/` of a run."""
 
     path: Path
+    passed_over: set[Path] = field(default_factory=set, compare=False)
+    """Damaged ones that a load found; none is kept as a reserve."""
 
     def save(self, tensors: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> Path:
-        """Add a checkpoint of named arrays and a JSON-able record; keep the newest two."""
+        """Add a checkpoint of named arrays and a JSON-able record; keep the newest two whole ones."""
         try:
             self.path.mkdir(exist_ok=True)
         except OSError as error:
@@ -57,7 +59,8 @@ class CheckpointStore:
             sync_folder(self.path)
         except OSError as error:
             raise cannot_write(file, error) from error
-        self._remove_all_but({file, *(before[old] for old in sorted(before)[-(KEEP - 1) :])})
+        whole = [old for old in sorted(before) if before[old] not in self.passed_over]
+        self._remove_all_but({file, *(before[old] for old in whole[-(KEEP - 1) :])})
         return file
 
     def load(self) -> Checkpoint:
@@ -68,6 +71,7 @@ class CheckpointStore:
         for _, file in sorted(self._files().items(), reverse=True):
             if _digest(file) == file.stem.partition("-")[2]:
                 return Checkpoint(read_arrays(file), _record(file), warnings)
+            self.passed_over.add(file)
             warnings.append(f"{file} is damaged (its content is not what was written); an older checkpoint is used.")
         raise PencilError(f"{self.path} holds no whole checkpoint; start the run again with another --out.")
 

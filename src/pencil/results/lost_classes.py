@@ -14,9 +14,9 @@ def lost_classes(record: Mapping[str, Any]) -> frozenset[int]:
     return frozenset(found) if found and whole and "went_back" not in record else frozenset()
 
 
-def lost_in_the_end(given: NDArray[Any], corrected: NDArray[Any]) -> frozenset[int]:
-    """Return the classes that examples were given, and that none is believed to be of when a run is over."""
-    return frozenset(np.setdiff1d(given[given >= 0], corrected).tolist())
+def lost_in_the_end(given: NDArray[Any], corrected: NDArray[Any], split: NDArray[Any]) -> frozenset[int]:
+    """Return the classes that training examples were given, and that no example is believed to be of in the end."""
+    return frozenset(np.setdiff1d(given[(given >= 0) & (split == "train")], corrected).tolist())
 
 
 def line_of(name: str) -> str:

@@ -43,7 +43,8 @@ def write_outcome(
     write_arrays(folder.model, weights)
     write_description(plan, folder)
     summary.write_summary(folder.result, summarise(engine, plan, made_with, history, table))
-    return lost_in_the_end(*(np.asarray(table[name].fill_null(-1)) for name in ("given", "corrected")))
+    given, corrected = (np.asarray(table[name].fill_null(-1)) for name in ("given", "corrected"))
+    return lost_in_the_end(given, corrected, np.asarray(table["split"]))
 
 
 def write_description(plan: Plan, folder: RunFolder) -> None:

@@ -84,8 +84,8 @@ def test_soft_labels_votes_and_annotators(load_data, tmp_path):
         ("a,label\n1,x\n2,y\n", {"label": "lable"}, 'no column "lable". Did you mean "label"'),
         ("a,kind\n1,x\n2,y\n", {}, "no column called label, target, class or y"),
         ("a,label\n1,x\ninf,y\n", {}, "row 2, column a is inf"),
-        ("a,label\n1,x\ninf,y\n", {}, "row 2, column a is inf"),
         ("a,label\n1,0.5\n2,1\n", {}, r"row 1 is 0\.5, not a whole number"),
+        ("a,label\n1,1.25e+00\n2,3.5e-03\n", {}, r"row 1 is 1\.25, not a whole number"),
         ("a,label\n1,x\n2,y,z\n", {}, "cannot be read as a table"),
         ("", {}, "cannot be read as a table"),
         ("a,label\n", {}, "has no rows"),
@@ -186,6 +186,14 @@ def test_embeddings_that_do_not_fit_are_named(load_data, tmp_path, embeddings, m
         (["1", "0", "10", ""], ("0", "1", "10"), [1, 0, 2, -1]),
         (["1.0", "0.0", "", "1.0"], ("0", "1"), [1, 0, -1, 1]),
         ([" 1", "0", "", "1"], ("0", "1"), [1, 0, -1, 1]),
+        (["1e3", "1000", "", "2.000E+00"], ("2", "1000"), [1, 1, -1, 0]),
+        (["1.00", "2.", "", "+1"], ("1", "2"), [0, 1, -1, 0]),
+        (
+            ["9007199254740993.0", "9007199254740992", "", "1"],
+            ("1", "9007199254740992", "9007199254740993"),
+            [2, 1, -1, 0],
+        ),
+        (["1e30", "1", "1", "1"], ("1", "1e30"), [1, 0, 0, 0]),
         (["-1", "0", "1", ""], ("-1", "0", "1"), [0, 1, 2, -1]),
         (["-1", "1", "1", "-1"], ("-1", "1"), [0, 1, 1, 0]),
         (["007", "012", "", "007"], ("007", "012"), [0, 1, -1, 0]),
@@ -340,6 +348,24 @@ def test_an_empty_column_alone_or_named_is_refused(load_data, tmp_path):
     named = csv(tmp_path, "a,z,label\n1,,x\n2,,y\n")
     with pytest.raises(PencilError, match=r't\.csv: the column "z" is empty; leave it out of features\.'):
         load_data(named, options={"features": "a,z"})
+
+
+@pytest.mark.parametrize(
+    ("header", "why"),
+    [
+        ("is_test", 'the column "is_test" marks rows of a set and is left out; to keep rows apart, name a column that'),
+        ("", "a column without a name is left out; name it to use it."),
+        ("rownames", 'the column "rownames" numbers the rows and is left out.'),
+        ("Unnamed: 0", 'the column "Unnamed: 0" is the index of a data frame and is left out.'),
+    ],
+)
+def test_where_nothing_is_left_to_learn_from_the_line_says_why(load_data, tmp_path, header, why):
+    cells = ["0,x", "1,y", "0,x", "1,y"] if header == "is_test" else [f"{n},{'xy'[n % 2]}" for n in range(4)]
+    path = csv(tmp_path, "\n".join([f"{header},label", *cells]) + "\n")
+    with pytest.raises(PencilError, match="there is nothing to learn from: ") as caught:
+        load_data(path, held_out=0.0)
+    assert why in str(caught.value) and str(caught.value).endswith("Give other columns.")
+    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("others", [("1", "2"), ("x", "y"), ("True", "False")])
