@@ -63,3 +63,46 @@ def test_an_option_that_some_methods_have_is_laid_over_those_alone(pencil: Comma
     }
     code, _, err = pencil(*asked, "--methods", "cross_entropy", "--set", "anchor=0.5", "--dry-run")
     assert code == 2 and 'cross_entropy cannot be run so: there is no setting "options.anchor"' in err
+
+
+@pytest.mark.parametrize("dry", [("--dry-run",), ()])
+def test_a_cell_that_a_method_refuses_is_named_before_anything_is_run(
+    dry: tuple[str, ...], pencil: Command, place: Path
+) -> None:
+    asked = ("reproduce", "table4", "--dataset", "digits", "--methods", "cross_entropy,backward", "--out", "out")
+    code, out, err = pencil(*asked, "--cells", "asymmetric-10,asymmetric-50", "--trials", 2, "--epochs", 1, *dry)
+    assert (code, out, err.count("\n")) == (2, "", 1), err
+    assert "pencil: table4/backward/asymmetric-50 cannot be run: the transition matrix cannot be inverted" in err
+    assert "take forward instead." in err
+    assert list(place.iterdir()) == []
+    assert pencil(*asked, "--cells", "asymmetric-10,asymmetric-40", "--dry-run")[0] == 0
+
+
+def test_all_cells_that_methods_refuse_are_named_at_once(pencil: Command) -> None:
+    cells = ("--cells", "symmetric-50,aggre,random1", "--methods", "forward,cnn_crf", "--dry-run")
+    code, _, err = pencil("reproduce", "default", *cells)
+    assert code == 2
+    assert (
+        "default/forward/aggre, default/forward/random1 cannot be run: this method must be told the transition" in err
+    )
+    assert "default/cnn_crf/aggre, default/cnn_crf/random1 cannot be run: cnn_crf needs a clean subset" in err
+    assert "symmetric-50" not in err
+
+
+def test_a_clean_subset_is_the_settings_or_the_sources_own(pencil: Command) -> None:
+    asked = ("reproduce", "table3/cnn_crf/symmetric-50", "--dataset", "digits", "--dry-run")
+    assert pencil(*asked)[0] == 0
+    code, _, err = pencil(*asked, "--set", "data.trusted=0")
+    assert code == 2 and "table3/cnn_crf/symmetric-50 cannot be run: cnn_crf needs a clean subset" in err
+    its_own = ("--set", "data.trusted=0", "--set", "data.options.clean_train=true")
+    assert pencil("reproduce", "table6/cnn_crf", "--dry-run", *its_own)[0] == 0
+
+
+def test_what_fails_in_a_users_own_method_is_one_line(pencil: Command, place: Path) -> None:
+    (place / "mine.py").write_text(
+        "from pencil.methods.cross_entropy import CrossEntropy\n\n"
+        "class Mine(CrossEntropy):\n    def inform(self, known):\n        raise ValueError('not so')\n"
+    )
+    asked = ("reproduce", "table3", "--dataset", "digits", "--cells", "symmetric-50", "--methods", "mine.py:Mine")
+    code, _, err = pencil(*asked, "--dry-run")
+    assert code == 2 and "Mine cannot be run so: mine.py, line 5: ValueError: not so" in err

@@ -286,10 +286,24 @@ def test_several_tables_share_one_queue(pencil: Command, place: Path) -> None:
     assert [record["at_once"] for record in _records(place / "out/reference").values()] == [2, 2]
 
 
-def test_results_are_written_from_records_alone(pencil: Command, place: Path) -> None:
-    code, out, _ = pencil("reproduce", "results", "--reference", "none", "--page", "page.md")
-    assert (code, out) == (0, "page.md\n")
-    assert "every cell below is missing" in (place / "page.md").read_text()
+def test_results_are_written_from_records_alone(
+    pencil: Command, place: Path, record: Callable[..., dict[str, Any]]
+) -> None:
+    (place / "kept/table3").mkdir(parents=True)
+    (place / "kept/table3/mine.json").write_text(json.dumps(record()))
+    code, out, err = pencil("reproduce", "results", "--reference", "kept", "--page", "page.md")
+    assert (code, out) == (0, "page.md\n"), err
+    assert "87.50 (1)" in (place / "page.md").read_text()
+
+
+@pytest.mark.parametrize("reference", [("--reference", "typo"), ("--reference", "empty"), ()])
+def test_results_without_any_record_are_refused(reference: tuple[str, ...], pencil: Command, place: Path) -> None:
+    (place / "empty/table3").mkdir(parents=True)
+    code, out, err = pencil("reproduce", "results", *reference, "--page", "new/page.md")
+    assert (code, out, err.count("\n")) == (2, "", 1), err
+    named = reference[1] if reference else "reference"
+    assert f"there are no records in {named}, so there is nothing to show; give their folder with --reference" in err
+    assert [path.name for path in place.iterdir()] == ["empty"]
 
 
 @pytest.mark.slow

@@ -95,6 +95,20 @@ def test_a_torn_record_is_to_be_removed(text: str, why: str, tmp_path: Path) -> 
         read_records(tmp_path, "table3")
 
 
+def test_a_record_of_settings_that_are_none_here_is_named(
+    tmp_path: Path, record: Callable[..., dict[str, Any]]
+) -> None:
+    (tmp_path / "table3").mkdir()
+    gone = record(asked={"method": "pencil", "optimizer": {"warmth": 1}})
+    (tmp_path / "table3/mine.json").write_text(json.dumps(gone))
+    said = r'mine\.json has settings that are none here \(.*"optimizer\.warmth".*\); remove it, or .* with --force'
+    with pytest.raises(PencilError, match=said):
+        read_records(tmp_path, "table3")
+    # One of another version of its recipe is compared with nothing.
+    (tmp_path / "table3/mine.json").write_text(json.dumps(gone | {"recipe_version": 0}))
+    assert len(read_records(tmp_path, "table3", outdated=True)) == 1
+
+
 def test_a_copy_of_a_record_is_no_second_trial(tmp_path: Path, record: Callable[..., dict[str, Any]]) -> None:
     (tmp_path / "table3").mkdir()
     for name in ("pencil", "pencil-copy"):

@@ -17,6 +17,7 @@ from pencil.results.atomic import write_atomic
 from pencil.results.documents import plain
 from pencil.results.read import read_run
 from pencil.results.timing import seconds_compiled
+from pencil.run.plan import checked
 
 Record = dict[str, Any]
 SERIES = ("label_accuracy", "test_accuracy")
@@ -136,21 +137,39 @@ def flat(document: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any
 
 def read_records(reference: Path, study: str, *, outdated: bool = False) -> list[Record]:
     """Read all records of a study that still hold, or those that no longer do, in the order of their files' names."""
-    return [record for record in all_records(reference, study) if holds(record) != outdated]
+    found = {path: record for path, record in _by_file(reference, study).items() if holds(record) != outdated}
+    if not outdated:  # What is outdated is compared with nothing.
+        for path, record in found.items():
+            _refuse_gone(path, record)
+    return list(found.values())
 
 
 def all_records(reference: Path, study: str) -> list[Record]:
     """Read all records of a study, in the order of their files' names."""
+    return list(_by_file(reference, study).values())
+
+
+def _by_file(reference: Path, study: str) -> dict[Path, Record]:
     found: dict[tuple[Any, ...], Path] = {}
-    records = []
+    records = {}
     for path in sorted((reference / study).glob("*.json")):
         record = read_record(path)
         trial = record["system"], record["cell"], record["seed"], version_of(record)
         other = found.setdefault(trial, path)
         if other != path:
             raise PencilError(f"{other} and {path} are records of one trial, which counts once; remove one of them.")
-        records.append(record)
+        records[path] = record
     return records
+
+
+def _refuse_gone(path: Path, record: Record) -> None:
+    """Refuse a record of settings that no longer exist: it cannot be compared with what is planned."""
+    try:
+        checked(record.get("asked", {}))
+    except PencilError as error:
+        raise PencilError(
+            f"{path} has settings that are none here ({error}); remove it, or run its trial again with --force."
+        ) from error
 
 
 def holds(record: Record) -> bool:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from pencil.errors import PencilError
 from pencil.reproduce.compare import compare
 from pencil.reproduce.estimate import read_benchmarks
 from pencil.reproduce.figures import FIGURES, correct_labels, described, records_of, write_figure
@@ -30,10 +31,15 @@ def write_results(page: Path, reference: Path) -> list[Path]:
     """Write the page and the figures it shows; return the files."""
     records = {name: read_records(reference, name) for name in STUDIES}
     outdated = {name: read_records(reference, name, outdated=True) for name in STUDIES}
+    benchmarks = read_benchmarks(reference)
+    if not any([*records.values(), *outdated.values(), benchmarks]):
+        raise PencilError(
+            f"there are no records in {reference}, so there is nothing to show; give their folder with --reference."
+        )
     images = page.parent / "images"
     page.parent.mkdir(parents=True, exist_ok=True)
     drawn = [path for name, figure in FIGURES.items() for path in write_figure(name, records[figure.study], images)]
-    write_atomic(page, results_text(records, page.parent, read_benchmarks(reference), outdated).encode())
+    write_atomic(page, results_text(records, page.parent, benchmarks, outdated).encode())
     return [page, *drawn]
 
 
