@@ -98,6 +98,17 @@ def test_numbers_of_rows_are_left_out_and_said(tmp_path: Path, name: str) -> Non
     assert from_hugging_face(few, request(tmp_path)).facts["features"] == [name, "size"]
 
 
+def test_columns_that_are_ignored_are_not_looked_at(tmp_path: Path) -> None:
+    """Neither as a second label nor as images or features; another split may lack them."""
+    rows = {"size": [1.0, 2, 3], "label": list("aba"), "target": list("xyx"), "extra": [5.0, 6, 7]}
+    source = datasets.DatasetDict({"train": datasets.Dataset.from_dict(rows), "test": datasets.Dataset.from_dict(rows)})
+    source["test"] = source["test"].remove_columns("extra")
+    found = from_hugging_face(source, request(tmp_path, ignore="label,extra"))
+    assert found.class_names == ("x", "y") and found.facts["features"] == ["size"]
+    with pytest.raises(PencilError, match=r'no column "sze" to ignore\. Did you mean "size"'):
+        from_hugging_face(source, request(tmp_path, ignore="sze"))
+
+
 def test_a_split_without_labels_is_named(tmp_path: Path) -> None:
     train = datasets.Dataset.from_dict({"size": [1.0, 2, 3], "label": [0, 1, 0]})
     source = datasets.DatasetDict(train=train, test=train.remove_columns("label"))

@@ -33,8 +33,8 @@ def label_column(header: Sequence[str], features: Sequence[str], request: Reques
     found = _alike(header, features, request)
     if len(found) > 1:
         raise PencilError(
-            f"{' and '.join(found)} may each be the label; name it (--set data.options.label={found[0]}), and, to leave"
-            " others out, the columns to learn from (--set data.options.features=…)."
+            f"{' and '.join(found)} may each be the label; name it (--set data.options.label={found[0]}), or, to leave"
+            f" one out, the others (--set data.options.ignore={','.join(found[1:])})."
         )
     if found or not request.labels_needed:
         return "".join(found)

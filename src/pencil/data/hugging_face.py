@@ -19,7 +19,7 @@ from pencil.data.identity import given_ids
 from pencil.data.request import Request
 from pencil.errors import PencilError, did_you_mean
 
-OPTIONS = ("config", "split", "label", "image", "features", "id", "clean", *image_files.OPTIONS)
+OPTIONS = ("config", "split", "label", "image", "features", "ignore", "id", "clean", *image_files.OPTIONS)
 _LABEL_NAMES = ("label", "labels", "target", "class", "y", "fine_label")
 CORRECTED = ("corrected_label", "label_source", "label_quality")
 """Columns that an export of a run adds."""
@@ -31,6 +31,10 @@ class Part(NamedTuple):
 
     name: str
     rows: Any
+
+    def without(self, names: Sequence[str]) -> Part:
+        """Leave columns out, as far as they are there."""
+        return Part(self.name, self.rows.remove_columns([name for name in names if name in self.rows.column_names]))
 
     def column(self, name: str) -> list[Any]:
         """Return a column's values; it must be there."""
@@ -78,6 +82,8 @@ def from_hugging_face(source: Any, request: Request | None = None, *, name: str 
     request = request or Request()
     request.check_options("hf", OPTIONS)
     parts = splits(source, request.text("split"))
+    request.looked_at(parts["train"].rows.column_names)
+    parts = {kind: part.without(request.texts("ignore")) for kind, part in parts.items()}
     train, label = parts["train"], label_column(parts["train"].rows, request)
     named = class_names(train.rows, label)
     by_name = named is None

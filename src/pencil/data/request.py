@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from pencil.errors import PencilError, did_you_mean
+
+_USES = ("label", "image", "id", "clean", "trusted", "features", "soft", "votes", "annotators")
+"""Options that name columns, of a table or of a Hugging Face dataset."""
 
 
 def default_cache_dir() -> Path:
@@ -76,6 +79,17 @@ class Request:
         ):
             raise PencilError(f"option {name} is {value!r}; give a list of texts.")
         return tuple(map(str, value))
+
+    def looked_at(self, columns: Sequence[str]) -> list[str]:
+        """Return the columns of a table without those of the option `ignore`."""
+        ignored = self.texts("ignore")
+        for name in ignored:
+            # New rows may lack what was of no use in training.
+            if name not in columns and self.labels_needed and not self.trained_features:
+                raise PencilError(f'there is no column "{name}" to ignore.{did_you_mean(name, columns)}')
+            if use := next((use for use in _USES if name in self.texts(use)), ""):
+                raise PencilError(f'the column "{name}" is named by the options ignore and {use}; take it out of one.')
+        return [name for name in columns if name not in ignored]
 
     def existing(self, source: str) -> Path:
         """Return the location, which must be given and exist."""

@@ -259,12 +259,14 @@ def _feature(table: Any, name: str) -> tuple[NDArray[Any], list[str]]:
         raise PencilError(f'the column "{name}" is empty; leave it out of features.')
     if not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)):
         raise PencilError(
-            f'the column "{name}" is {values.type}, neither numbers nor texts; turn it into numbers, or leave it out by'
-            " data.options.features."
+            f'the column "{name}" is {values.type}, neither numbers nor texts; turn it into numbers, or leave it out'
+            f" (--set data.options.ignore={name})."
         )
     # A missing text is a level of its own: that it is missing may say something.
     plain = np.array(["" if value is None else value for value in values.to_pylist()], dtype=np.str_)
     levels, codes = np.unique(plain, return_inverse=True)
     if len(levels) > _MOST_LEVELS:
-        raise PencilError(f'the column "{name}" has {len(levels)} different texts; name the features without it.')
+        raise PencilError(
+            f'the column "{name}" has {len(levels)} different texts; leave it out (--set data.options.ignore={name}).'
+        )
     return np.eye(len(levels), dtype=np.bool_)[codes], [f"{name}={level}" for level in levels]

@@ -94,7 +94,7 @@ def _refuse_broken_numbers(table: Any, names: Sequence[str], where: object) -> N
         if stray is not None:
             raise PencilError(
                 f'the column "{name}" of {where} holds numbers, but "{values[stray].as_py()}" in row {stray + 1} is'
-                " none; mend it, or leave the column out by data.options.features."
+                f" none; mend it, or leave the column out (--set data.options.ignore={name})."
             )
 
 

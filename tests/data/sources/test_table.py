@@ -334,9 +334,45 @@ def test_columns_that_are_empty_are_left_out(load_data, tmp_path):
 
 def test_a_date_is_refused_with_the_option_that_leaves_it_out(load_data, tmp_path):
     path = csv(tmp_path, "a,since,label\n1,2024-02-29,x\n2,2024-03-01,y\n")
-    with pytest.raises(PencilError, match=r'"since" is date32.* leave it out by data\.options\.features'):
+    with pytest.raises(PencilError, match=r'"since" is date32.* leave it out \(--set data\.options\.ignore=since\)'):
         load_data(path, held_out=0.0)
+    assert load_data(path, options={"ignore": "since"}, held_out=0.0).facts["features"] == ["a"]
     assert load_data(path, options={"features": "a"}, held_out=0.0).facts["features"] == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("options", "classes", "features"),
+    [
+        ({"label": "kind", "ignore": "size"}, ("u", "v"), ["label=x", "label=y", "weight"]),
+        ({"label": "kind", "ignore": "size,label"}, ("u", "v"), ["weight"]),
+        ({"label": "kind", "ignore": ["label"]}, ("u", "v"), ["size", "weight"]),
+    ],
+)
+def test_columns_that_are_ignored_are_nothing_to_a_table(load_data, tmp_path, options, classes, features):
+    path = csv(tmp_path, "size,label,kind,weight\n1,x,u,3.5\n2,y,v,4.5\n4,x,u,3.5\n")
+    data = load_data(path, options=options, held_out=0.0)
+    assert data.class_names == classes and sorted(data.facts["features"]) == features
+
+
+def test_what_is_ignored_is_neither_label_nor_image_nor_broken(load_data, tmp_path):
+    """A second label, paths of images that are not there, numbers with a stray cell: none is looked at."""
+    rows = ["1,x,p,no.png,3", "2,y,q,no.png,n.a.", "4,x,p,no.png,5"]
+    path = csv(tmp_path, "\n".join(["a,label,target,image,b", *rows]) + "\n")
+    data = load_data(path, options={"ignore": "target,image,b"}, held_out=0.0)
+    assert data.class_names == ("x", "y") and data.facts["features"] == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("ignore", "message"),
+    [
+        ("colr", 'no column "colr" to ignore. Did you mean "color"'),
+        ("kind", 'the column "kind" is named by the options ignore and label; take it out of one'),
+    ],
+)
+def test_ignoring_what_is_not_there_or_is_needed_is_refused(load_data, tmp_path, ignore, message):
+    path = csv(tmp_path, "a,color,kind\n1,3,u\n2,4,v\n")
+    with pytest.raises(PencilError, match=message):
+        load_data(path, options={"label": "kind", "ignore": ignore}, held_out=0.0)
 
 
 def test_an_empty_column_alone_or_named_is_refused(load_data, tmp_path):

@@ -2,9 +2,9 @@
 
 Options name columns: `label` (else label, target, class or y); `image`, a path from the file's folder or --root, or the
 image itself; `id` and `split` (train, val or test), else the columns of these names, in capitals too; `features`, else
-all others; `clean`, true labels for measuring only; `trusted`, marks (true or false) of labels that are known to be
-right. Instead of one label: `soft`, a column of shares for each class; `votes`, a column of counts for each class;
-`annotators`, a column for each person's label.
+all others; `ignore`, those that are not looked at; `clean`, true labels for measuring only; `trusted`, marks (true or
+false) of labels that are known to be right. Instead of one label: `soft`, a column of shares for each class; `votes`, a
+column of counts for each class; `annotators`, a column for each person's label.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ from pencil.data.identity import content_ids, given_ids
 from pencil.data.request import Request
 from pencil.errors import PencilError
 
-_OPTIONS = ("label", "image", "id", "split", "clean", "trusted", "features", "soft", "votes", "annotators")
+_OPTIONS = ("label", "image", "id", "split", "clean", "trusted", "features", "ignore", "soft", "votes", "annotators")
 
 
 def read(request: Request) -> Dataset:
@@ -38,7 +38,7 @@ def read(request: Request) -> Dataset:
 def original_files(request: Request) -> dict[str, Path]:
     """Return the image of each row by its id; nothing where rows are no images."""
     path = request.existing("table")
-    table = _table(path, tables.column_names(path), "", (), request)
+    table = _table(path, request.looked_at(tables.column_names(path)), "", (), request)
     image = image_column(table, request)
     if not image or held_images.holds_images(table, image):
         return {}
@@ -47,7 +47,7 @@ def original_files(request: Request) -> dict[str, Path]:
 
 
 def _read(path: Path, request: Request) -> Dataset:
-    header = tables.column_names(path)
+    header = request.looked_at(tables.column_names(path))
     run = trained_features.columns_of(request.trained_features, header)
     label = label_column(header, [name for name, _ in run], request)
     table = _table(path, header, label, run, request)
@@ -75,12 +75,13 @@ def _table(path: Path, header: Sequence[str], label: str, run: Sequence[tuple[st
     least = "two examples" if request.labels_needed else "one row"
     if not run:
         features = set(request.texts("features"))
-        return tables.read_table(path, spelled=words - features, labels=answers - features, least=least)
+        columns = header if request.texts("ignore") else None
+        return tables.read_table(path, columns, spelled=words - features, labels=answers - features, least=least)
     texts = {name for name, rest in run if rest.startswith("=")}
     features = {name for name, _ in run}
-    columns = {*answers, *words, *features, *request.texts("soft"), *request.texts("votes")}
+    wanted = {*answers, *words, *features, *request.texts("soft"), *request.texts("votes")}
     spelled = words - features | texts
-    return tables.read_table(path, columns, spelled=spelled, labels=answers - features, least=least)
+    return tables.read_table(path, wanted, spelled=spelled, labels=answers - features, least=least)
 
 
 def _labels(table: Any, label: str, request: Request) -> tuple[NDArray[Any], tuple[str, ...]]:
