@@ -5,6 +5,7 @@ import contextlib
 import gc
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Generator, Iterator
@@ -24,6 +25,9 @@ if not torch.cuda.is_available():
     os.environ.setdefault("TRITON_INTERPRET", "1")
 # Else torch compiles a program for every kind of vector that this CPU may know, before it compiles anything else.
 os.environ.setdefault("TORCHINDUCTOR_VEC_ISA_OK", "0")
+# A shell lets what runs behind it ignore Ctrl-C, and runs that tests start would ignore it too.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 # A busy machine makes any single example slow. What needs a GPU needs no hypothesis.
 with contextlib.suppress(ImportError):
     from hypothesis import settings
