@@ -58,6 +58,17 @@ def test_few_examples_get_more_weight_decay() -> None:
     assert found == [0.02, 0.01, 0.0005, 0.0005]
 
 
+def test_rows_that_spread_in_many_directions_get_more_weight_decay() -> None:
+    def decay(directions: float, examples: int = 400) -> float:
+        facts = recipes.Facts(examples, 3, "rows", directions=directions)
+        return float(recipes.resolve("auto", "pencil", facts)["optimizer"]["weight_decay"])
+
+    assert decay(1) == decay(16) == 0.01
+    assert decay(64) == 0.04
+    assert decay(64, examples=10**6) == 0.002, "however many examples: each of them is told from all others as easily"
+    assert decay(10_000) == 0.2, "more would leave nothing of the network"
+
+
 def test_images_and_rows_are_distorted_where_they_have_pixels_or_columns_to_lose() -> None:
     def settings(kind: str, *shape: int) -> dict[str, Any]:
         return recipes.resolve("auto", "pencil", recipes.Facts(5_000, 10, kind, shape=shape))

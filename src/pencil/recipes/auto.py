@@ -39,6 +39,9 @@ MOST_CLASSES = 2_000
 """A matrix of more classes costs more than the network, and no held-out labels can tell it."""
 
 LEAST_DECAY = 5e-4
+MOST_DECAY = 0.2
+FEW_DIRECTIONS = 16
+"""In which rows may spread before they need more decay."""
 BOUNDED = {"lq", "truncated_lq", "mae", "mse"}
 """Losses that pull little where the network is wrong: more decay than usual would win against them."""
 
@@ -68,7 +71,7 @@ def recipe(
         "optimizer": {
             "batch_size": batch_size(facts.num_examples),
             "momentum": 0.9,
-            "weight_decay": LEAST_DECAY if method in BOUNDED else _weight_decay(facts.num_examples),
+            "weight_decay": LEAST_DECAY if method in BOUNDED else _weight_decay(facts),
         }
     }
     if method != "pencil":
@@ -129,13 +132,16 @@ def batch_size(examples: int) -> int:
     return int(2 ** min(max(round(math.log2(max(examples, 1) / 20)), 4), 7))
 
 
-def _weight_decay(examples: int) -> float:
+def _weight_decay(facts: Facts) -> float:
     """Return what keeps a network from learning few labels by heart.
 
     It stands beside the mean loss: a belief in small weights that counts as much as a few examples do has a share of
-    that mean that falls with their number. From 8,000 on it is what the paper and most others use for images.
+    that mean that falls with their number. From 8,000 on it is what the paper and most others use for images. Rows
+    that spread in many directions are soon told apart by them, and their labels learned by heart: each direction has
+    weights of its own, and the belief is about all of them together.
     """
-    return round(min(max(4 / max(examples, 1), LEAST_DECAY), 0.02), 6)
+    few = min(max(4 / max(facts.num_examples, 1), LEAST_DECAY), 0.02)
+    return round(min(few * max(facts.directions / FEW_DIRECTIONS, 1.0), MOST_DECAY), 6)
 
 
 def _epochs(facts: Facts, wanted: Epochs) -> Epochs:

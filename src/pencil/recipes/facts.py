@@ -18,5 +18,7 @@ class Facts:
     """Of one input as the network sees it: channels, height, width; features; or any."""
     accelerated: bool = True
     """Whether a GPU will compute."""
+    directions: float = 1.0
+    """In how many rows spread: as many as there are columns where none goes with another, else fewer."""
     lengths: Mapping[str, int] = field(default_factory=dict)
     """Epochs of phases, where the user says them."""

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import torch
 from torch import nn
-from torch.utils.data import Dataset as TorchDataset
 
 from pencil import backbones, data, methods, plugins, recipes
 from pencil.config import (
@@ -23,6 +22,7 @@ from pencil.config import (
 from pencil.data import Dataset
 from pencil.data.dataset import UNLABELLED
 from pencil.data.request import default_cache_dir
+from pencil.data.spread import directions
 from pencil.errors import PencilError
 from pencil.methods import Method
 from pencil.run.lengths import asked_lengths, other_lengths, phase_lengths
@@ -139,7 +139,8 @@ def _recipe(asked: Settings, method: str, dataset: Dataset, lengths: Mapping[str
     inputs, phase_names = dataset.preparation.spec, methods.kind(method).phase_names
     accelerated = choose_device(asked.hardware.device).type != "cpu"
     sizes = len(dataset.train), dataset.num_classes
-    facts = recipes.Facts(*sizes, inputs.kind, phase_names, inputs.shape, accelerated, lengths)
+    spread = directions(dataset.train.inputs, dataset.preparation) if inputs.kind == "rows" else 1.0
+    facts = recipes.Facts(*sizes, inputs.kind, phase_names, inputs.shape, accelerated, spread, lengths)
     return recipes.resolve(asked.recipe or DEFAULT_RECIPE, method, facts)
 
 
@@ -207,20 +208,7 @@ def _dataset(source: Any, settings: DataSettings, seed: int, *, download: bool, 
     if source is None or isinstance(source, (str, Path)):
         return data.load(settings, seed=seed, download=download, cache_dir=cache_dir)
     request = data.Request(options=dict(settings.options), cache_dir=cache_dir or default_cache_dir())
-    if data.is_hugging_face(source):
-        source = data.from_hugging_face(source, request)
-    elif isinstance(source, tuple) and len(source) == 2:
-        request.check_options("arrays", ("raw",))
-        source = data.from_arrays(*source, raw=request.flag("raw"))
-    elif isinstance(source, TorchDataset):
-        request.check_options("torch", ("raw",))
-        source = data.from_torch(source, raw=request.flag("raw"))
-    if not isinstance(source, Dataset):
-        raise PencilError(
-            f"cannot train on a {type(source).__name__}; give a path, (x, y) arrays, a torch dataset of (x, y), a "
-            f"Hugging Face dataset or a pencil.data.Dataset."
-        )
-    return data.prepare(source, settings, seed=seed)
+    return data.prepare(data.from_given(source, request), settings, seed=seed)
 
 
 SPELLINGS = (("label_lr", "label_step"), ("compatibility_weight", "anchor"))
