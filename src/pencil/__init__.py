@@ -10,6 +10,7 @@ DISTRIBUTION = "pencil-labels"
 # Loaded on first use, so that `import pencil` costs nothing and does not need torch.
 _LAZY = {
     "fit": "pencil.run",
+    "load": "pencil.run",
     "Result": "pencil.run",
     "PencilError": "pencil.errors",
     "losses": "pencil.losses",
@@ -36,5 +37,6 @@ __all__ = [
     "__version__",
     "data",
     "fit",
+    "load",
     "losses",
 ]

@@ -2,7 +2,8 @@
 
 from pencil.data.arrays import from_arrays
 from pencil.data.dataset import UNLABELLED, ArrayInputs, Dataset, Examples, Inputs, Preparation, Selection
-from pencil.data.hugging_face import from_hugging_face, is_hugging_face
+from pencil.data.given import from_frame, from_given, options_of
+from pencil.data.hugging_face import from_hugging_face
 from pencil.data.identity import fingerprint, inputs_digest
 from pencil.data.load import load, read, source_kind
 from pencil.data.prepare import prepare
@@ -20,11 +21,13 @@ __all__ = [
     "Selection",
     "fingerprint",
     "from_arrays",
+    "from_frame",
+    "from_given",
     "from_hugging_face",
     "from_torch",
     "inputs_digest",
-    "is_hugging_face",
     "load",
+    "options_of",
     "prepare",
     "read",
     "source_kind",

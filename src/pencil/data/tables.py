@@ -1,4 +1,4 @@
-"""Reads columns of CSV and Parquet files: labels, ids, sets and features."""
+"""Reads columns of tables, in CSV and Parquet files or in memory: labels, ids, sets and features."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from pencil.data.arrays import as_rows, blurred
 from pencil.data.claims import refuse_bomb
 from pencil.data.class_columns import spelled_out
 from pencil.data.dataset import DataFacts
+from pencil.data.frames import Frame
 from pencil.data.label_cells import as_labels
 from pencil.data.vectors import is_vector, vectors
 from pencil.errors import PencilError, did_you_mean
@@ -31,9 +32,16 @@ _BLOCK_BYTES = 2**24
 """Of a CSV file that are taken at once; each row must fit, and one of very many columns is long."""
 
 
-def column_names(path: Path) -> list[str]:
-    """Return what a file's columns are called, before the rest of it is read."""
+Place = Path | Frame
+"""Where a table is: a file, or the memory."""
+
+
+def column_names(path: Place) -> list[str]:
+    """Return what a table's columns are called, before the rest of a file is read."""
     with _reading(path):
+        if isinstance(path, Frame):
+            _refuse_columns(path.table.num_columns)
+            return list(path.table.column_names)
         if _is_parquet(path):
             # Absolute, since Arrow takes the start of a relative path like "noise:0.4.parquet" for that of an address.
             with pa.parquet.ParquetFile(path.absolute()) as file:
@@ -49,14 +57,14 @@ def column_names(path: Path) -> list[str]:
 
 
 def read_table(
-    path: Path,
+    path: Place,
     columns: Collection[str] | None = None,
     *,
     spelled: Collection[str] = (),
     labels: Collection[str] = (),
     least: str = "two examples",
 ) -> Any:
-    """Return a file, or those of some columns that it has, as an Arrow table.
+    """Return a table, or those of some columns that it has, as Arrow holds it.
 
     A CSV file's columns have the types their cells look like, but for those `spelled`, which are texts as they stand,
     and `labels`, which are texts or whole numbers. A file without rows is refused: `least` says what it must have.
@@ -67,19 +75,25 @@ def read_table(
         twice = Counter(names).most_common(1)[0][0]
         raise PencilError(f'{path} has two columns called "{twice}"; rename one.')
     with _reading(path):
-        table = _read_parquet(path, names) if _is_parquet(path) else _read_csv(path, names, {*spelled, *labels})
+        table = _read(path, names, {*spelled, *labels})
         # A damaged file can hold texts that are none.
         table.validate(full=True)
     if not table.num_rows:
         raise PencilError(f"{path} has no rows; give at least {least}.")
-    for name in () if _is_parquet(path) else labels:
+    for name in labels if _is_text(path) else ():
         if name in names:
             table = table.set_column(names.index(name), name, as_labels(column(table, name)))
     return table
 
 
+def _read(path: Place, names: Sequence[str], spelled: Collection[str]) -> Any:
+    if isinstance(path, Frame):
+        return spelled_out(path.select(names))
+    return _read_csv(path, names, spelled) if _is_text(path) else _read_parquet(path, names)
+
+
 @contextmanager
-def _reading(path: Path) -> Iterator[None]:
+def _reading(path: Place) -> Iterator[None]:
     try:
         yield
     except (pa.ArrowException, OSError, ValueError) as error:
@@ -89,6 +103,11 @@ def _reading(path: Path) -> Iterator[None]:
 
 def _is_parquet(path: Path) -> bool:
     return path.suffix.lower() in (".parquet", ".pq")
+
+
+def _is_text(path: Place) -> bool:
+    """Say whether cells are spelled out, and their kinds guessed."""
+    return not (isinstance(path, Frame) or _is_parquet(path))
 
 
 def _mark(path: Path) -> str:

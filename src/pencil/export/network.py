@@ -23,7 +23,7 @@ from pencil.export.place import check_place
 from pencil.results.atomic import write_atomic
 from pencil.results.documents import read_classes, read_object
 from pencil.results.folder import RunFolder
-from pencil.run.predict import load_network
+from pencil.run.network import load_network
 from pencil.run.preparation import read_preparation
 
 FORMS = ("onnx", "torch_export")

@@ -3,7 +3,7 @@
 from pencil.run.fit import fit
 from pencil.run.plan import Plan, plan
 from pencil.run.predict import Predictions, predict_run
-from pencil.run.result import Result
+from pencil.run.result import Result, load
 from pencil.run.session import Progress
 
-__all__ = ["Plan", "Predictions", "Progress", "Result", "fit", "plan", "predict_run"]
+__all__ = ["Plan", "Predictions", "Progress", "Result", "fit", "load", "plan", "predict_run"]

@@ -78,15 +78,16 @@ def fit(
 ) -> Result:
     """Train on noisy labels and return the network and the corrected labels.
 
-    `source` is a path or a source's name, an array (with `labels`), a torch dataset of (x, y), a Hugging Face dataset
-    or a `pencil.data.Dataset`. With `raw`, inputs are neither rows nor images, but numbers of any shape that the
-    network gets as they are. `backbone` is the name of a network, a torch.nn.Module, whose weights training starts
-    from, or a function (spec, num_classes) that makes one. `settings` is a nested dictionary in the shape of
-    config.toml; method, recipe, seed, noise, held_out, root, device and precision can be given by name. With `resume`
-    the run in `out` goes on. `start_from` is a finished run: the new one begins with its settings, weights and learned
-    labels, and what people decided in review is locked. Without `out` the run folder is gone with the result, or when
-    Python ends. `epochs` are one number for each phase, or a total that phases share in proportion to their usual
-    lengths; `budget` is the time training may take, in seconds, shared in the same way.
+    `source` is a path or a source's name, an array with `labels`, a data frame with `labels` or the name of the column
+    that holds them, a torch dataset of (x, y), a Hugging Face dataset or a `pencil.data.Dataset`. With `raw`, inputs
+    are neither rows nor images, but numbers of any shape that the network gets as they are. `backbone` is the name of a
+    network, a torch.nn.Module, whose weights training starts from, or a function (spec, num_classes) that makes one.
+    `settings` is a nested dictionary in the shape of config.toml; method, recipe, seed, noise, held_out, root, device
+    and precision can be given by name. With `resume` the run in `out` goes on. `start_from` is a finished run: the new
+    one begins with its settings, weights and learned labels, and what people decided in review is locked. Without `out`
+    the run folder is gone with the result, or when Python ends. `epochs` are one number for each phase, or a total that
+    phases share in proportion to their usual lengths; `budget` is the time training may take, in seconds, shared in the
+    same way.
     """
     if labels is not None:
         refuse_labels_by_name(source, labels)
@@ -269,7 +270,7 @@ def _way_on(prepared: Plan, folder: RunFolder, kept: tempfile.TemporaryDirectory
 
 
 def _finished(prepared: Plan, folder: RunFolder) -> Result:
-    from pencil.run.predict import load_network
+    from pencil.run.network import load_network
 
     network = load_network(folder, prepared.settings, backbone=prepared.network)
     return Result(network, folder.path, terms=prepared.dataset.terms)

@@ -1,13 +1,10 @@
 """Predicts with a finished run."""
 
 import re
-import warnings
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
-from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -15,23 +12,20 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from pencil import backbones, data, plugins
-from pencil.config import DataSettings, Settings, build_record, from_document, read_toml
-from pencil.config.own_code import MARK, same_code
+from pencil import backbones, data
+from pencil.config import DataSettings, build_record, from_document, read_toml
+from pencil.config.own_code import same_code
 from pencil.data import Dataset, Examples, Preparation
 from pencil.data.augment import Prepare
 from pencil.data.located import from_home
 from pencil.engine import predict
 from pencil.errors import PencilError, did_you_mean
-from pencil.results.arrays import read_arrays
 from pencil.results.documents import damaged, read_classes, read_object
 from pencil.results.folder import RunFolder
-from pencil.run.build import brought
-from pencil.run.home import at_home
+from pencil.run.network import load_network
 from pencil.run.preparation import read_preparation
-from pencil.run.sittings import changed
 from pencil.run.unseen import notes_on_texts
-from pencil.runtime import PRECISIONS, choose_device
+from pencil.runtime import PRECISIONS, Precision, choose_device
 
 OF_TRAINING = ("labels", "noise", "noise_seed", "trusted", "held_out", "augment")
 """Settings of the data that only training carries out."""
@@ -64,42 +58,6 @@ class Predictions:
         return 100 * float((self.probabilities.argmax(axis=1) == self.given)[known].mean())
 
 
-def load_network(folder: RunFolder, settings: Settings, *, backbone: str | backbones.Own = "") -> nn.Module:
-    """Make a run's network and give it the run's weights; code that a run names must be named again by the user."""
-    settings = at_home(settings, folder.homes())
-    name = settings.backbone
-    if MARK in name and not (isinstance(backbone, str) and same_code(name, backbone)):
-        raise PencilError(
-            f"this run's network is code of its own; if you trust it, give it again: --backbone {quote(name)}"
-        )
-    if backbones.is_given(name) and (isinstance(backbone, str) or backbones.name_of(backbone) != name):
-        raise PencilError(f"this run's network, {name}, was given in Python; give it there again, by backbone.")
-    wanted = backbone if backbones.is_users_own(name) else name
-    _warn_of_other_code(folder, backbones.name_of(wanted))
-    preparation = read_preparation(folder)
-    classes = read_classes(folder.classes)
-    model = backbones.create(wanted, preparation.spec, len(classes), _without_weights(settings.backbone_options))
-    model = brought(model, torch.device("cpu"), torch.float32)
-    weights = {k: torch.from_numpy(np.array(v)) for k, v in read_arrays(folder.model).items()}
-    try:
-        model.load_state_dict(weights)
-    except RuntimeError:
-        changed = "that code has changed since, or " if MARK in name else ""
-        raise PencilError(
-            f"{folder.model} does not fit the network {name}; {changed}the run folder is damaged."
-        ) from None
-    return model.eval()
-
-
-def _warn_of_other_code(folder: RunFolder, backbone: str) -> None:
-    if not folder.result.exists():
-        return
-    made_with = read_object(folder.result).get("environment")
-    before = made_with.get("own_code") if isinstance(made_with, Mapping) else None
-    for name in changed(before if isinstance(before, Mapping) else {}, plugins.digests([backbone])):
-        warnings.warn(f"{name} has changed since the run was trained; it may predict otherwise now.", stacklevel=4)
-
-
 def predict_run(
     run: str | Path,
     source: Any,
@@ -111,36 +69,42 @@ def predict_run(
 ) -> Predictions:
     """Predict the examples of a source with a finished run: of one split, else of its test set or all it has."""
     folder = RunFolder.open(run)
+    model = load_network(folder, from_document(read_toml(folder.config)), backbone=backbone)
+    model = model.to(choose_device(device))
+    return predict_with(model, folder, source, data_settings=data_settings, split=split)
+
+
+def predict_with(
+    model: nn.Module,
+    folder: RunFolder,
+    source: Any,
+    *,
+    data_settings: Mapping[str, Any] | None = None,
+    split: str = "",
+) -> Predictions:
+    """Predict with a run's network where it is, as its folder says that data is to be read."""
     settings = from_document(read_toml(folder.config))
-    model = load_network(folder, settings, backbone=backbone)
-    dataset, features, preparation = source, _features(folder), read_preparation(folder)
-    if not isinstance(source, (Dataset, str, Path)):
-        raise PencilError(
-            f"cannot predict a {type(source).__name__}; give a path, a source's name or a pencil.data.Dataset, as "
-            "pencil.data.from_arrays makes one."
-        )
-    if not isinstance(source, Dataset):
-        wanted = _data_settings(str(source), settings.data, data_settings or {}, folder)
-        dataset = _read(wanted, folder, preparation, features)
+    features, preparation = _features(folder), read_preparation(folder)
+    dataset = _read(source, settings.data, data_settings or {}, folder, preparation, features)
     examples = _choose(dataset, split)
-    beside = dataset.facts.get("left_out") if isinstance(source, (str, Path)) else None
+    beside = None if isinstance(source, Dataset) else dataset.facts.get("left_out")
     lines = beside, dataset.facts.get("missing")
     notes = (*(line for line in lines if line), *notes_on_texts(dataset, examples, features))
     if dataset.preparation.kind != preparation.kind or dataset.preparation.whole != preparation.whole:
         raise PencilError(
-            f"{_called(source)} has {_kind(dataset.preparation)}, the run was trained on {_kind(preparation)}; give"
-            " data of the same kind."
+            f"{_called(source, dataset)} has {_kind(dataset.preparation)}, the run was trained on {_kind(preparation)};"
+            " give data of the same kind."
         )
     if features:
         examples, dataset = _aligned(examples, dataset, features)
     if dataset.preparation.raw_shape != preparation.raw_shape:
         raise PencilError(
-            f"{_called(source)} has examples of shape {dataset.preparation.raw_shape}, the run was trained on "
+            f"{_called(source, dataset)} has examples of shape {dataset.preparation.raw_shape}, the run was trained on "
             f"{preparation.raw_shape}; give data of the same kind."
         )
-    where = choose_device(device)
+    precision, where = _as_it_is(model)
     prepare = Prepare(replace(preparation), settings.seed).to(where)
-    probabilities = predict(model.to(where), examples.inputs, prepare, PRECISIONS["32-true"], where)
+    probabilities = predict(model, examples.inputs, prepare, precision, where)
     classes = read_classes(folder.classes)
     given = _in_classes(examples.given, dataset.class_names, classes)
     names = (*dataset.class_names, "")
@@ -148,19 +112,52 @@ def predict_run(
     return Predictions(examples.ids, classes, probabilities.numpy(), given, given_names, notes)
 
 
-def _read(wanted: DataSettings, folder: RunFolder, preparation: Preparation, features: Sequence[str]) -> Dataset:
+def _read(
+    source: Any,
+    own: DataSettings,
+    asked: Mapping[str, Any],
+    folder: RunFolder,
+    preparation: Preparation,
+    features: Sequence[str],
+) -> Dataset:
     """Read data for a run: images of another size are scaled to that of the run's own, where that is a square."""
-    reading = partial(data.read, labels_needed=False, trained_features=features, trained_columns=_columns(folder))
-    dataset = reading(wanted)
+    known: dict[str, Any] = {"trained_features": tuple(features), "trained_columns": _columns(folder)}
+    if isinstance(source, (str, Path)):
+        wanted = _data_settings(str(source), own, asked, folder)
+        options, scales = wanted.options, data.source_kind(wanted) in OF_FILES
+
+        def read(options: Mapping[str, Any]) -> Dataset:
+            return data.read(replace(wanted, options=dict(options)), labels_needed=False, **known)
+    else:
+        options = _given_options(source, own, preparation)
+        scales = "size" in data.options_of(source)
+
+        def read(options: Mapping[str, Any]) -> Dataset:
+            return data.from_given(source, data.Request(options=dict(options), labels_needed=False, **known))
+
+    dataset = read(options)
     found, trained = dataset.preparation.raw_shape, preparation.raw_shape
     fits = found == trained or not dataset.preparation.kind == preparation.kind == "images"
-    if fits or trained[0] != trained[1] or data.source_kind(wanted) not in OF_FILES or "size" in wanted.options:
+    if fits or trained[0] != trained[1] or not scales or "size" in options:
         return dataset
-    return reading(replace(wanted, options={**wanted.options, "size": trained[0]}))
+    return read({**options, "size": trained[0]})
 
 
-def _called(source: Any) -> str:
-    return source.name if isinstance(source, Dataset) else str(source)
+def _given_options(source: Any, own: DataSettings, preparation: Preparation) -> dict[str, Any]:
+    """Read what is given in Python as the run's own data was read, as far as it is of such a kind."""
+    known = data.options_of(source) - {"crop"}
+    raw = {"raw": preparation.kind == "tensors"} if "raw" in known else {}
+    return {name: value for name, value in own.options.items() if name in known} | raw
+
+
+def _as_it_is(model: nn.Module) -> tuple[Precision, torch.device]:
+    """Return the precision and the device that a network has."""
+    one = next(model.parameters(), torch.zeros(0))
+    return PRECISIONS["64-true" if one.dtype == torch.float64 else "32-true"], one.device
+
+
+def _called(source: Any, dataset: Dataset) -> str:
+    return str(source) if isinstance(source, (str, Path)) else dataset.name
 
 
 def _kind(preparation: Preparation) -> str:
@@ -208,6 +205,11 @@ def _aligned(examples: Examples, dataset: Dataset, wanted: Sequence[str]) -> tup
     titles = list(dataset.facts.get("features", ()))
     if titles == list(wanted):
         return examples, dataset
+    if not titles:
+        raise PencilError(
+            f'{dataset.name} has no names of columns, and the run was trained on "{wanted[0]}" and so on; give a file'
+            " or a data frame with these columns."
+        )
     texts = {title.partition("=")[0] for title in titles if "=" in title}
     for title in wanted:
         column, equals, _ = title.partition("=")
@@ -251,8 +253,3 @@ def _by_value(name: str) -> str:
     """Return one spelling for names that are the same number: 1 for 1.0; 007 and texts are names as they stand."""
     bare = name.strip()
     return bare.rstrip("0").rstrip(".") if _WITH_POINT.fullmatch(bare) else bare if _WHOLE.fullmatch(bare) else name
-
-
-def _without_weights(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Leave out what says where starting weights come from: the run's own weights replace them."""
-    return {k: v for k, v in options.items() if k not in ("weights", "pretrained")}

@@ -9,6 +9,7 @@ from pencil.backbones import is_given
 from pencil.config import DataSettings, from_document, read_toml
 from pencil.config.own_code import code_in, same_code
 from pencil.data import inputs_digest, source_kind
+from pencil.data.frames import is_frame
 from pencil.data.load import HUGGING_FACE
 from pencil.errors import PencilError
 from pencil.results.documents import read_object
@@ -29,11 +30,11 @@ def refuse_no_group(settings: object) -> None:
 
 
 def refuse_labels_by_name(source: object, labels: object) -> None:
-    """Labels that are given beside a source are those of an array; data and labels in files are named otherwise."""
-    if isinstance(labels, (str, Path)):
+    """Labels beside a source are those of an array, or a data frame's column; those in files are named otherwise."""
+    if isinstance(labels, (str, Path)) and not (isinstance(labels, str) and is_frame(source)):
         raise PencilError(
-            f"labels is {str(labels)!r}; give an array beside an array, or name a file of labels by"
-            f" settings={{'data': {{'labels': {str(labels)!r}}}}}."
+            f"labels is {str(labels)!r}; give an array beside an array, a column's name beside a data frame, or name a"
+            f" file of labels by settings={{'data': {{'labels': {str(labels)!r}}}}}."
         )
     if isinstance(source, (str, Path)):
         raise PencilError(

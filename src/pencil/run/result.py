@@ -11,7 +11,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from torch import nn
 
+from pencil.backbones import Own
+from pencil.config import from_document, read_toml
+from pencil.data.labels import terms_in
+from pencil.results.folder import RunFolder
 from pencil.results.read import Run, read_run
+from pencil.run.network import load_network
+from pencil.run.predict import predict_with
 from pencil.run.view import as_html
 
 
@@ -41,6 +47,23 @@ class Result:
         """One row an example: given, corrected, confidence, quality, decision, …"""
         return self.run.labels
 
+    def predict(self, source: Any) -> NDArray[Any]:
+        """Return the class of each new example, in the terms of `corrected_labels`.
+
+        The source is an array or a tensor as in training, a data frame, or whatever else `pencil.fit` takes; its labels
+        may be missing. Of one with sets of its own the test set is predicted.
+        """
+        return self._in_terms(self.predict_proba(source).argmax(axis=1))
+
+    def predict_proba(self, source: Any) -> NDArray[np.float32]:
+        """Return [n, C], the probability of each class for each new example, in the order of `class_names`."""
+        return predict_with(self.model, RunFolder.open(self.folder), source).probabilities
+
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        """[C] what the classes are called in the run's files."""
+        return self.run.classes
+
     @property
     def label_distributions(self) -> NDArray[np.float32]:
         """[n, C] y^d of each example, in the order of `labels`."""
@@ -49,8 +72,10 @@ class Result:
     @property
     def corrected_labels(self) -> NDArray[Any]:
         """[n] the label believed of each example, in the terms that labels were given in: names, numbers or classes."""
-        corrected = np.asarray(self.labels["corrected"]).astype(np.int64)
-        return corrected if self.terms is None else self.terms[corrected]
+        return self._in_terms(np.asarray(self.labels["corrected"]).astype(np.int64))
+
+    def _in_terms(self, numbers: NDArray[np.int64]) -> NDArray[Any]:
+        return numbers if self.terms is None else self.terms[numbers]
 
     @property
     def history(self) -> list[dict[str, Any]]:
@@ -60,3 +85,16 @@ class Result:
     def _repr_html_(self) -> str:
         """What a notebook shows."""
         return as_html(self.run)
+
+
+def load(run: str | Path, *, backbone: str | Own = "") -> Result:
+    """Open a finished run, however it was trained, to use its network and its labels.
+
+    Classes are called by their names, or by numbers where all names are. `backbone` is the network's code again, where
+    the run was trained with a network of the user's own.
+    """
+    folder = RunFolder.open(run)
+    model = load_network(folder, from_document(read_toml(folder.config)), backbone=backbone)
+    result = Result(model, folder.path)
+    result.terms = terms_in(result.class_names)
+    return result

@@ -22,13 +22,18 @@ from pencil.data.identity import content_ids, given_ids
 from pencil.data.request import Request
 from pencil.errors import PencilError
 
-_OPTIONS = ("label", "image", "id", "split", "clean", "trusted", "features", "ignore", "soft", "votes", "annotators")
+_COLUMNS = ("label", "image", "id", "split", "clean", "trusted", "features", "ignore", "soft", "votes", "annotators")
+OPTIONS = (*_COLUMNS, *image_files.OPTIONS)
 
 
 def read(request: Request) -> Dataset:
     """Read a table; errors name the row, counted from 1 after the header."""
-    request.check_options("table", (*_OPTIONS, *image_files.OPTIONS))
-    path = request.existing("table")
+    request.check_options("table", OPTIONS)
+    return read_from(request.existing("table"), request)
+
+
+def read_from(path: tables.Place, request: Request) -> Dataset:
+    """Read a table wherever it is."""
     try:
         return _read(path, request)
     except PencilError as error:
@@ -46,7 +51,7 @@ def original_files(request: Request) -> dict[str, Path]:
     return dict(zip(ids.tolist(), files, strict=True))
 
 
-def _read(path: Path, request: Request) -> Dataset:
+def _read(path: tables.Place, request: Request) -> Dataset:
     header = request.looked_at(tables.column_names(path))
     run = trained_features.columns_of(request.trained_features, header)
     label = label_column(header, [name for name, _ in run], request)
@@ -68,7 +73,9 @@ def _read(path: Path, request: Request) -> Dataset:
     )  # fmt: skip
 
 
-def _table(path: Path, header: Sequence[str], label: str, run: Sequence[tuple[str, str]], request: Request) -> Any:
+def _table(
+    path: tables.Place, header: Sequence[str], label: str, run: Sequence[tuple[str, str]], request: Request
+) -> Any:
     """Read labels, ids and paths as they are spelled, and features too where they are texts to a run."""
     answers = {label, request.text("clean"), *request.texts("annotators")} - {""}
     words = {usual_column(header, request, "id"), usual_column(header, request, "split"), request.text("image")} - {""}
@@ -148,7 +155,7 @@ class _Seen(NamedTuple):
     texts: dict[str, NDArray[np.object_]] | None = None
 
 
-def _inputs(table: Any, path: Path, label: str, request: Request) -> _Seen:
+def _inputs(table: Any, path: tables.Place, label: str, request: Request) -> _Seen:
     """Return images where a column names or holds them, else rows of features."""
     keys = usual_column(table.column_names, request, "id")
     if image := image_column(table, request):
@@ -161,7 +168,7 @@ def _inputs(table: Any, path: Path, label: str, request: Request) -> _Seen:
     return _Seen(ArrayInputs(rows), ids, preparation, backbone, facts, texts)
 
 
-def _held_images(table: Any, image: str, keys: str, path: Path, request: Request) -> _Seen:
+def _held_images(table: Any, image: str, keys: str, path: tables.Place, request: Request) -> _Seen:
     ids, content = held_images.image_ids(table, image)
     encoded: Any = held_images.images(table, image, str(path))
     key = f"{content}-{request.integer('size', 0)}"
@@ -170,7 +177,7 @@ def _held_images(table: Any, image: str, keys: str, path: Path, request: Request
     return _Seen(inputs, names, preparation, backbone, facts)
 
 
-def _named_images(table: Any, image: str, path: Path, request: Request) -> _Seen:
+def _named_images(table: Any, image: str, path: tables.Place, request: Request) -> _Seen:
     files, ids = _files(table, image, path, request)
     if not files[0].exists():
         raise PencilError(
@@ -181,7 +188,7 @@ def _named_images(table: Any, image: str, path: Path, request: Request) -> _Seen
     return _Seen(inputs, ids, preparation, backbone, facts)
 
 
-def _files(table: Any, image: str, path: Path, request: Request) -> tuple[list[Path], NDArray[np.str_]]:
+def _files(table: Any, image: str, path: tables.Place, request: Request) -> tuple[list[Path], NDArray[np.str_]]:
     """Return the image of each row and its id, which is the path where no column gives another."""
     keys, names = usual_column(table.column_names, request, "id"), tables.texts(table, image)
     ids = given_ids(tables.texts(table, keys) if keys else names, table.num_rows)
@@ -189,7 +196,7 @@ def _files(table: Any, image: str, path: Path, request: Request) -> tuple[list[P
 
 
 def _features(
-    table: Any, path: Path, used: set[str], request: Request
+    table: Any, path: tables.Place, used: set[str], request: Request
 ) -> tuple[NDArray[np.float32], DataFacts, dict[str, NDArray[np.object_]] | None]:
     """Return the features a run has, else those that are named, else all columns of no other use.
 
