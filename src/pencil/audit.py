@@ -87,11 +87,14 @@ def _check(predictions: Predictions, source: Any, run: str | Path) -> None:
     if (predictions.given >= 0).any():
         return
     strays: Mapping[str, int] = _unknown(predictions)
+    in_a_file = isinstance(source, (str, Path))
+    name = source if in_a_file else "what is given"
     if not strays:
         command = shlex.join(["pencil", "predict", str(run), str(source)])
-        raise PencilError(f"{source} has no labels to audit; for its classes use: {command}")
+        way = command if in_a_file else f"pencil.load({str(run)!r}).predict"
+        raise PencilError(f"{name} has no labels to audit; for its classes use: {way}")
     raise PencilError(
-        f"no label of {source} ({_some(list(strays))}) is a class of the run ({_some(predictions.class_names)});"
+        f"no label of {name} ({_some(list(strays))}) is a class of the run ({_some(predictions.class_names)});"
         " give data with the run's classes."
     )
 

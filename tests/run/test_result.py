@@ -12,6 +12,7 @@ from torch import nn
 from torch.utils.data import TensorDataset
 
 import pencil
+from pencil.audit import audit_run
 from pencil.errors import PencilError
 from pencil.run import predict_run
 
@@ -112,6 +113,9 @@ def test_a_data_frame_is_predicted_by_its_columns(way: str, quick: dict[str, Any
     few.to_csv(tmp_path / "few.csv", index=False)
     assert np.array_equal(pencil.load(tmp_path / "run").predict(tmp_path / "few.csv"), result.predict(few))
     assert set(result.corrected_labels) <= {"rose", "iris", "lily"}
+    with pytest.warns(UserWarning, match='"pink" was never seen in training') as caught:
+        result.predict(few.assign(colour="pink"))
+    assert caught[0].filename == __file__
     with pytest.raises(PencilError, match='no column "size", which the run was trained on'):
         result.predict(few.drop(columns="size"))
     with pytest.raises(PencilError, match='arrays has no names of columns, and the run was trained on "size"'):
@@ -134,3 +138,16 @@ def test_what_cannot_be_predicted_is_named(new: Any, line: str, quick: dict[str,
     with pytest.raises(PencilError, match=line) as caught:
         result.predict(new)
     assert "\n" not in str(caught.value)
+
+
+def test_labels_given_in_python_are_audited(quick: dict[str, Any], tmp_path: Path) -> None:
+    x, y = rows()
+    pencil.fit(x[:1200], y[:1200], settings=quick, epochs=EPOCHS, out=tmp_path / "run")
+    shown = y[1200:].copy()
+    shown[:5] = np.where(shown[:5] == "digit 0", "digit 1", "digit 0")
+    found = audit_run(tmp_path / "run", (x[1200:], shown))
+    assert found.scores.quality[:5].mean() < 0.5 < found.scores.quality[5:].mean()
+    with pytest.raises(PencilError, match=r"^what is given has no labels to audit; .*pencil\.load\('.*'\)\.predict$"):
+        audit_run(tmp_path / "run", x[1200:])
+    with pytest.raises(PencilError, match=r"^no label of what is given \(hen\) is a class of the run"):
+        audit_run(tmp_path / "run", (x[1200:], ["hen"] * len(shown)))

@@ -1,6 +1,7 @@
 """What a run gives back in Python."""
 
 import tempfile
+import warnings
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -53,11 +54,17 @@ class Result:
         The source is an array or a tensor as in training, a data frame, or whatever else `pencil.fit` takes; its labels
         may be missing. Of one with sets of its own the test set is predicted.
         """
-        return self._in_terms(self.predict_proba(source).argmax(axis=1))
+        return self._in_terms(self._shares(source).argmax(axis=1))
 
     def predict_proba(self, source: Any) -> NDArray[np.float32]:
         """Return [n, C], the probability of each class for each new example, in the order of `class_names`."""
-        return predict_with(self.model, RunFolder.open(self.folder), source).probabilities
+        return self._shares(source)
+
+    def _shares(self, source: Any) -> NDArray[np.float32]:
+        found = predict_with(self.model, RunFolder.open(self.folder), source)
+        for note in found.notes:
+            warnings.warn(note, stacklevel=3)
+        return found.probabilities
 
     @property
     def class_names(self) -> tuple[str, ...]:
