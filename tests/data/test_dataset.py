@@ -3,7 +3,7 @@
 import numpy as np
 
 from pencil.data import ArrayInputs, Examples, Selection, dataset
-from pencil.data.cache import MappedInputs
+from pencil.data.images.cache import MappedInputs
 
 
 def test_taken_examples_stay_together():

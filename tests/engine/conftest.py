@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from pencil.config import OptimizerSettings, PhaseSettings, Schedule
 from pencil.data import ArrayInputs, Preparation
-from pencil.data.augment import Prepare
+from pencil.data.transforms.augment import Prepare
 from pencil.engine import Engine, ResidentFeed, State, Stopped, StreamingFeed, Watched
 from pencil.engine.evaluate import Evaluator
 from pencil.methods import Method

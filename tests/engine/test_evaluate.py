@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from pencil.data import ArrayInputs
-from pencil.data.augment import Prepare
+from pencil.data.transforms.augment import Prepare
 from pencil.engine import predict
 from pencil.engine.evaluate import Evaluator, accuracy, least_loss, mean_loss
 from pencil.runtime import PRECISIONS

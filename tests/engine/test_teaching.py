@@ -10,8 +10,8 @@ from torch import nn
 import pencil
 from pencil.config import override
 from pencil.data import Dataset, from_arrays
-from pencil.data.distort import distort
-from pencil.data.leave_out import leave_out
+from pencil.data.transforms.distort import distort
+from pencil.data.transforms.leave_out import leave_out
 from pencil.engine import Engine, Listener, Stopped
 from pencil.engine.average import Average
 from pencil.engine.by_heart import learned_by_heart

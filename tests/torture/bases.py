@@ -130,7 +130,7 @@ def _archive(place: Path, cache: Path) -> Base:
     path, target = fakes.archive(folder, place / "data.tar.gz"), cache / "unpacked"
 
     def read() -> object:
-        from pencil.data.download import unpack
+        from pencil.data.files.download import unpack
 
         target.mkdir(exist_ok=True)
         unpack(path, target, name="data.tar.gz")

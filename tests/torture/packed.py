@@ -55,7 +55,7 @@ def _pickles(place: Path, cache: Path) -> Iterator[Base]:
 
 def _archives(place: Path, cache: Path) -> Iterator[Base]:
     """An .npz whose directory lies along with its headers, and a tar of one huge file that is not there."""
-    from pencil.data.download import unpack
+    from pencil.data.files.download import unpack
 
     size, path = 0xF0000000, place / "lie.npz"
     with path.open("wb") as stream, zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:

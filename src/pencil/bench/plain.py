@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import log_softmax, one_hot
 
-from pencil.data.augment import Prepare
+from pencil.data.transforms.augment import Prepare
 
 
 class PlainLoop:

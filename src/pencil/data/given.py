@@ -12,11 +12,11 @@ from torch.utils.data import Dataset as TorchDataset
 from pencil.data import labels
 from pencil.data.arrays import from_arrays
 from pencil.data.dataset import UNLABELLED, Dataset
-from pencil.data.frames import Frame, as_frame, is_frame
 from pencil.data.hugging_face import OPTIONS as OF_HUGGING_FACE
 from pencil.data.hugging_face import from_hugging_face, is_hugging_face
 from pencil.data.request import Request
 from pencil.data.sources import table
+from pencil.data.tables.frames import Frame, as_frame, is_frame
 from pencil.data.torch_dataset import from_torch
 from pencil.errors import PencilError
 

@@ -11,18 +11,20 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pencil.data import image_files, labels, tables, text_columns, trained_features
+from pencil.data import labels, tables
 from pencil.data.arrays import as_inputs, describe_inputs
 from pencil.data.dataset import UNLABELLED, ArrayInputs, DataFacts, Dataset, Examples, Inputs, Preparation, select
-from pencil.data.encoded import EncodedImages
 from pencil.data.identity import given_ids
+from pencil.data.images import image_files
+from pencil.data.images.encoded import EncodedImages
 from pencil.data.request import Request
+from pencil.data.tables import trained_features
+from pencil.data.tables.learnable import beside, learnable
+from pencil.data.tables.uses import CORRECTED
 from pencil.errors import PencilError, did_you_mean
 
 OPTIONS = ("config", "split", "label", "image", "features", "ignore", "id", "clean", *image_files.OPTIONS)
 _LABEL_NAMES = ("label", "labels", "target", "class", "y", "fine_label")
-CORRECTED = ("corrected_label", "label_source", "label_quality")
-"""Columns that an export of a run adds."""
 _SETS = {"validation": "held_out", "valid": "held_out", "val": "held_out", "test": "test"}
 
 
@@ -168,7 +170,7 @@ def _inputs(
     used = {label, request.text("id"), request.text("clean"), *_said_by_a_run(parts["train"].rows)}
     columns = list(request.texts("features")) or [column for column in kinds if column not in used]
     table = _joined(parts, columns).with_format("arrow")[:]
-    columns, left_out = text_columns.learnable(table, columns, name, chosen=bool(request.texts("features")))
+    columns, left_out = learnable(table, columns, name, chosen=bool(request.texts("features")))
     rows, facts = tables.features(table, columns)
     if left_out:
         facts["left_out"] = left_out
@@ -199,7 +201,7 @@ def _texts(parts: Mapping[str, Part], label: str, request: Request, facts: DataF
     shared = set.intersection(*(set(part.rows.column_names) for part in parts.values()))
     kinds = parts["train"].rows.features
     columns = [name for name in kinds if name in shared - used and getattr(kinds[name], "dtype", "") == "string"]
-    return text_columns.beside(_joined(parts, columns).with_format("arrow")[:], ()) if columns else {}
+    return beside(_joined(parts, columns).with_format("arrow")[:], ()) if columns else {}
 
 
 def _joined(parts: Mapping[str, Part], columns: list[str]) -> Any:

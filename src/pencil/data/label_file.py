@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from pencil.data import labels
 from pencil.data.dataset import Examples
-from pencil.data.numpy_files import names_in, read_npy, read_npz
+from pencil.data.files.numpy_files import names_in, read_npy, read_npz
 from pencil.errors import PencilError, did_you_mean
 
 _COUNTED = ("given", "corrected", "final")

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from pencil.config.settings import DataSettings
-from pencil.data import label_file, noise, statistics
+from pencil.data import label_file, noise
 from pencil.data.dataset import UNLABELLED, DataFacts, Dataset, Examples, Preparation
 from pencil.data.identity import check_unique, fingerprint
 from pencil.data.split import choose_held_out
+from pencil.data.transforms import statistics
 from pencil.errors import PencilError, did_you_mean
 from pencil.lines import is_unicode
 

@@ -6,8 +6,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from pencil.data.distort import distort
-from pencil.data.leave_out import leave_out
+from pencil.data.transforms.distort import distort
+from pencil.data.transforms.leave_out import leave_out
 from pencil.engine.by_heart import learned_by_heart
 from pencil.engine.evaluate import Evaluator
 

@@ -7,8 +7,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from pencil.data.augment import Prepare
 from pencil.data.dataset import Inputs
+from pencil.data.transforms.augment import Prepare
 from pencil.engine.feed import ResidentFeed
 from pencil.runtime import ALONE, Precision, Processes
 

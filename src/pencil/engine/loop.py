@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from pencil.data.augment import Prepare
+from pencil.data.transforms.augment import Prepare
 from pencil.engine.distortion import DISTORTIONS, reason_to_distort
 from pencil.engine.evaluate import Evaluator
 from pencil.engine.events import EpochRecord, Listener, Stopped

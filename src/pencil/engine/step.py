@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from pencil.data.augment import Prepare, draw
+from pencil.data.transforms.augment import Prepare, draw
 from pencil.engine.distortion import DISTORTIONS
 from pencil.engine.feed import Feed
 from pencil.engine.low import LowWeights, descend, look

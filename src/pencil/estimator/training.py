@@ -13,7 +13,7 @@ from torch import nn
 
 from pencil.config import plain_numbers
 from pencil.data import ArrayInputs, Dataset, Preparation
-from pencil.data.augment import Prepare
+from pencil.data.transforms.augment import Prepare
 from pencil.engine import predict
 from pencil.estimator.predictions import mean_predictions
 from pencil.estimator.progress import Lines

@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 
 from pencil.data import labels as label_values
-from pencil.data.hugging_face import CORRECTED, Part, class_names, is_hugging_face, label_column
+from pencil.data.hugging_face import Part, class_names, is_hugging_face, label_column
 from pencil.data.located import Located, read_dataset, relocated
 from pencil.data.request import Request
 from pencil.data.shown import encode
 from pencil.data.sources.hf import open_dataset
+from pencil.data.tables.uses import CORRECTED
 from pencil.errors import PencilError
 from pencil.export.labels import Labels, read_labels
 

@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 from PIL import Image
 
 from pencil.config import DataSettings
-from pencil.data.images import image_suffix
+from pencil.data.images.decode import image_suffix
 from pencil.data.load import original_files
 from pencil.data.located import Located, read_dataset, relocated
 from pencil.data.shown import encode

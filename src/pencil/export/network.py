@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from pencil.backbones import Own
 from pencil.config import from_document, read_toml
 from pencil.data import Preparation
-from pencil.data.augment import Prepare
+from pencil.data.transforms.augment import Prepare
 from pencil.errors import PencilError, did_you_mean
 from pencil.export.place import check_place
 from pencil.results.atomic import write_atomic

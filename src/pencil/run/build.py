@@ -15,8 +15,8 @@ from torch import nn
 
 from pencil import kernels, plugins
 from pencil.config import HardwareSettings
-from pencil.data.augment import Prepare
 from pencil.data.dataset import Dataset, Examples, Inputs
+from pencil.data.transforms.augment import Prepare
 from pencil.engine import Engine, Feed, ResidentFeed, State, StreamingFeed, Watched
 from pencil.engine.evaluate import Evaluator
 from pencil.errors import PencilError

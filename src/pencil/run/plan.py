@@ -22,7 +22,7 @@ from pencil.config import (
 from pencil.data import Dataset
 from pencil.data.dataset import UNLABELLED
 from pencil.data.request import default_cache_dir
-from pencil.data.spread import directions
+from pencil.data.transforms.spread import directions
 from pencil.errors import PencilError
 from pencil.methods import Method
 from pencil.run.lengths import asked_lengths, other_lengths, phase_lengths

@@ -16,8 +16,8 @@ from pencil import backbones, data
 from pencil.config import DataSettings, build_record, from_document, read_toml
 from pencil.config.own_code import same_code
 from pencil.data import Dataset, Examples, Preparation
-from pencil.data.augment import Prepare
 from pencil.data.located import from_home
+from pencil.data.transforms.augment import Prepare
 from pencil.engine import predict
 from pencil.errors import PencilError, did_you_mean
 from pencil.results.documents import damaged, read_classes, read_object

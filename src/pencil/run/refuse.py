@@ -9,8 +9,8 @@ from pencil.backbones import is_given
 from pencil.config import DataSettings, from_document, read_toml
 from pencil.config.own_code import code_in, same_code
 from pencil.data import inputs_digest, source_kind
-from pencil.data.frames import is_frame
 from pencil.data.load import HUGGING_FACE
+from pencil.data.tables.frames import is_frame
 from pencil.errors import PencilError
 from pencil.results.documents import read_object
 from pencil.results.folder import RunFolder

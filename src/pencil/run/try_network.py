@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from pencil.backbones import is_users_own
-from pencil.data.augment import Prepare
+from pencil.data.transforms.augment import Prepare
 from pencil.errors import PencilError
 from pencil.lines import first_line
 from pencil.run.build import Machine, on_machine

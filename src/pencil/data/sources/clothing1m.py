@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from pencil.data import image_files
-from pencil.data.cache import MappedInputs
 from pencil.data.dataset import UNLABELLED, Dataset, Examples
-from pencil.data.lists import read_lines, read_numbers
+from pencil.data.files.lists import read_lines, read_numbers
+from pencil.data.images import image_files
+from pencil.data.images.cache import MappedInputs
 from pencil.data.request import Request
 from pencil.errors import PencilError
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import numpy as np
 
-from pencil.data import image_files
 from pencil.data.dataset import Dataset, Examples
-from pencil.data.lists import read_numbers, read_pairs
+from pencil.data.files.lists import read_numbers, read_pairs
+from pencil.data.images import image_files
 from pencil.data.request import Request
 from pencil.errors import PencilError
 

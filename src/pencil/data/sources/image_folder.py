@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from pencil.data import image_files
 from pencil.data.dataset import UNLABELLED, Dataset, Examples
+from pencil.data.images import image_files
 from pencil.data.request import Request
 from pencil.errors import PencilError, did_you_mean
 from pencil.lines import is_unicode

@@ -6,7 +6,7 @@ import numpy as np
 
 from pencil.data.arrays import from_arrays
 from pencil.data.dataset import UNLABELLED, Dataset
-from pencil.data.numpy_files import read_npz
+from pencil.data.files.numpy_files import read_npz
 from pencil.data.request import Request
 from pencil.errors import PencilError, did_you_mean
 

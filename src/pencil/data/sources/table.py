@@ -14,12 +14,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pencil.data import held_images, image_files, labels, tables, text_columns, trained_features
+from pencil.data import labels, tables
 from pencil.data.arrays import describe_inputs
-from pencil.data.column_uses import SETS, image_column, label_column, said_by_a_run, split_column, usual_column
 from pencil.data.dataset import UNLABELLED, ArrayInputs, DataFacts, Dataset, Examples, Inputs, Preparation
 from pencil.data.identity import content_ids, given_ids
+from pencil.data.images import held_images, image_files
 from pencil.data.request import Request
+from pencil.data.tables import trained_features
+from pencil.data.tables.learnable import beside, learnable
+from pencil.data.tables.uses import SETS, image_column, label_column, said_by_a_run, split_column, usual_column
 from pencil.errors import PencilError
 
 _COLUMNS = ("label", "image", "id", "split", "clean", "trusted", "features", "ignore", "soft", "votes", "annotators")
@@ -208,9 +211,9 @@ def _features(
     used.update(column for name in ("soft", "votes", "annotators") for column in request.texts(name))
     used.update(said_by_a_run(table.column_names, used))
     columns = request.texts("features") or [name for name in table.column_names if name not in used - {""}]
-    columns, left_out = text_columns.learnable(table, columns, path, chosen=bool(request.texts("features")))
+    columns, left_out = learnable(table, columns, path, chosen=bool(request.texts("features")))
     rows, facts = tables.features(table, columns)
-    texts = text_columns.beside(table, {*used, *columns})
+    texts = beside(table, {*used, *columns})
     return rows, facts | ({"left_out": left_out} if left_out else {}), texts or None
 
 

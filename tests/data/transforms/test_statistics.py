@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from pencil.data import ArrayInputs, spaced, statistics
+from pencil.data import ArrayInputs, spaced
+from pencil.data.transforms import statistics
 from pencil.errors import PencilError
 
 

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from pencil.data import images
+from pencil.data.images.decode import decode, image_size
 from pencil.errors import PencilError
 
 
 def decoded(image, path, **save):
     image.save(path, **save)
-    return images.decode(path, images.image_size(path))
+    return decode(path, image_size(path))
 
 
 def test_grey_palette_alpha_and_deep_images(tmp_path):
@@ -47,10 +47,10 @@ def test_numbers_of_many_bits(tmp_path, values, kind, found):
 @pytest.mark.parametrize(("bits", "values"), [(12, [0, 0x333, 0xFFF]), (10, [0, 0xCC, 0x3FF]), (8, [0, 51, 255])])
 def test_fewer_bits_than_the_file_has(tmp_path, kind, bits, values):
     Image.fromarray(np.array([values], kind)).save(tmp_path / "deep.tif")
-    np.testing.assert_array_equal(images.decode(tmp_path / "deep.tif", (1, 3), bits)[0, :, 0], [0, 51, 255])
+    np.testing.assert_array_equal(decode(tmp_path / "deep.tif", (1, 3), bits)[0, :, 0], [0, 51, 255])
     with pytest.raises(PencilError, match=rf"deep\.tif has values up to .* than {bits} bits .*bits to {bits + 1} or"):
         Image.fromarray(np.array([[0, 2**bits]], kind)).save(tmp_path / "deep.tif")
-        images.decode(tmp_path / "deep.tif", (1, 2), bits)
+        decode(tmp_path / "deep.tif", (1, 2), bits)
 
 
 @pytest.mark.parametrize(
@@ -80,21 +80,21 @@ def test_the_camera_s_orientation_is_applied(tmp_path):
 
 def test_resizing(tmp_path):
     Image.new("RGB", (40, 20), (9, 8, 7)).save(tmp_path / "wide.jpg", quality=100)
-    found = images.decode(tmp_path / "wide.jpg", (6, 6))
+    found = decode(tmp_path / "wide.jpg", (6, 6))
     assert found.shape == (6, 6, 3) and abs(found.astype(int) - [9, 8, 7]).max() <= 2
 
 
 def test_what_is_no_image_is_named(tmp_path):
     (tmp_path / "text.png").write_text("hello")
     with pytest.raises(PencilError, match=r"text\.png is not an image .*no known image format"):
-        images.decode(tmp_path / "text.png", (4, 4))
+        decode(tmp_path / "text.png", (4, 4))
 
 
 def test_a_cut_off_image_is_named(tmp_path, fakes):
     path = fakes.save_image(tmp_path / "cut.jpg", fakes.pixels(1, 64)[0])
     path.write_bytes(path.read_bytes()[:-800])
     with pytest.raises(PencilError, match=r"cut\.jpg is not an image or is damaged \(.*truncated"):
-        images.decode(path, (64, 64))
+        decode(path, (64, 64))
 
 
 @pytest.mark.parametrize(("width", "height"), [(20_000, 10), (60_000, 60_000)])
@@ -106,7 +106,7 @@ def test_a_bomb_is_refused_before_it_is_unpacked(tmp_path, width, height):
     content = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(b"")) + chunk(b"IEND", b"")
     (tmp_path / "bomb.png").write_bytes(content)
     with pytest.raises(PencilError, match=r"bomb\.png .*too many"):
-        images.decode(tmp_path / "bomb.png", (32, 32))
+        decode(tmp_path / "bomb.png", (32, 32))
 
 
 def test_a_file_that_would_start_another_program_is_refused(tmp_path):
@@ -115,7 +115,7 @@ def test_a_file_that_would_start_another_program_is_refused(tmp_path):
     script = f"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 8 8\n%%EndComments\n({mark}) (w) file closefile\nshowpage\n"
     (tmp_path / "cat.png").write_text(script)
     with pytest.raises(PencilError, match=r"cat.png is not an image.*no known image format"):
-        images.image_size(tmp_path / "cat.png")
+        image_size(tmp_path / "cat.png")
     assert not mark.exists()
 
 
@@ -137,4 +137,4 @@ def test_a_turned_tiff_that_is_cut_off_is_named(tmp_path):
     # The strip of pixels lies behind the header; its own bytes alone are spoiled.
     (tmp_path / "cut.tif").write_bytes(whole[:8] + bytes(40) + whole[48:])
     with pytest.raises(PencilError, match=r"cut\.tif is not an image or is damaged"):
-        images.image_size(tmp_path / "cut.tif")
+        image_size(tmp_path / "cut.tif")

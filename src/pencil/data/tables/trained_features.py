@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from pencil.data.arrays import as_rows
 from pencil.data.dataset import DataFacts
-from pencil.data.tables import column, missing
-from pencil.data.vectors import is_vector, vectors
+from pencil.data.tables.columns import column
+from pencil.data.tables.features import missing
+from pencil.data.tables.vectors import is_vector, vectors
 from pencil.errors import PencilError
 
 _REST = re.compile(r"\[[0-9]+\]$|=")

@@ -1,4 +1,4 @@
-"""Reads columns of tables, in CSV and Parquet files or in memory: labels, ids, sets and features."""
+"""Reads tables, in CSV and Parquet files or in memory, as Arrow holds them."""
 
 from __future__ import annotations
 
@@ -8,23 +8,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
-from numpy.typing import NDArray
 
-from pencil.data.arrays import as_rows, blurred
-from pencil.data.claims import refuse_bomb
-from pencil.data.class_columns import spelled_out
-from pencil.data.dataset import DataFacts
-from pencil.data.frames import Frame
-from pencil.data.label_cells import as_labels
-from pencil.data.vectors import is_vector, vectors
-from pencil.errors import PencilError, did_you_mean
+from pencil.data.files.claims import refuse_bomb
+from pencil.data.tables.class_columns import spelled_out
+from pencil.data.tables.columns import column
+from pencil.data.tables.frames import Frame
+from pencil.data.tables.label_cells import as_labels
+from pencil.errors import PencilError
 
-_MOST_LEVELS = 1000
 _MOST_COLUMNS = 100_000
 _LONGEST_HEADER = 2**20
 """Bytes of a first line that are read."""
@@ -175,117 +169,3 @@ def _read_parquet(path: Path, names: Sequence[str]) -> Any:
     refuse_bomb(claimed, size)
     packed = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
     return spelled_out(pa.parquet.read_table(path.absolute(), columns=names, read_dictionary=packed).select(names))
-
-
-def column(table: Any, name: str) -> Any:
-    """Return a column that must be there, dictionaries and chunks undone."""
-    # Not by the list of names, which is made anew each time: a table may have very many.
-    place = table.schema.get_field_index(name)
-    if place < 0:
-        raise PencilError(f'there is no column "{name}".{did_you_mean(name, table.column_names)}')
-    found = table.column(place).combine_chunks()
-    if pa.types.is_dictionary(found.type):
-        found = _unpacked(found, name)
-    if pa.types.is_binary(found.type) or pa.types.is_large_binary(found.type):
-        try:
-            return pc.cast(found, pa.large_string() if pa.types.is_large_binary(found.type) else pa.string())
-        except pa.ArrowInvalid as error:
-            raise PencilError(f'the column "{name}" is not UTF-8 text; save the file as UTF-8.') from error
-    return found
-
-
-def _unpacked(values: Any, name: str) -> Any:
-    """Undo a dictionary; a long text that stands in very many rows could take all memory."""
-    try:
-        lengths = pc.binary_length(values.dictionary).take(values.indices)
-        refuse_bomb(pc.sum(lengths).as_py() or 0, values.nbytes)
-    except pa.ArrowNotImplementedError:
-        pass  # Numbers have no length.
-    except ValueError as error:
-        raise PencilError(f'the column "{name}" cannot be read ({error}); give shorter texts.') from error
-    return values.dictionary_decode()
-
-
-def texts(table: Any, name: str) -> list[str]:
-    """Return a column as texts, none of them missing."""
-    values = column(table, name).to_pylist()
-    for row, value in enumerate(values):
-        if value is None or value == "":
-            raise PencilError(f'row {row + 1}, column "{name}" is empty; fill it in.')
-    return [str(value) for value in values]
-
-
-def numbers(table: Any, names: Sequence[str]) -> NDArray[np.float64]:
-    """Return columns of numbers side by side, NaN where one is missing."""
-    parts = []
-    for name in names:
-        values = column(table, name)
-        if not (_counts(values.type) or pa.types.is_null(values.type)):
-            raise PencilError(f'the column "{name}" is {values.type}, not numbers; give another.')
-        parts.append(_as_floats(values))
-    return np.stack(parts, axis=1)
-
-
-def _counts(kind: Any) -> bool:
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
-
-
-def _as_floats(values: Any) -> NDArray[np.float64]:
-    return np.asarray(pc.cast(values, pa.float64(), safe=False).to_numpy(zero_copy_only=False), dtype=np.float64)
-
-
-def features(table: Any, names: Sequence[str]) -> tuple[NDArray[np.float32], DataFacts]:
-    """Return the features as rows, and facts about them, first of all their names.
-
-    Numbers are as they are, lists side by side, and each text is a column. A cell of numbers may be empty.
-    """
-    parts, titles, single, together = [], list[str](), list[bool](), list[list[int]]()
-    for name in names:
-        values, own = _feature(table, name)
-        parts.append(values)
-        if values.dtype == np.bool_:
-            together.append(list(range(len(titles), len(titles) + len(own))))
-        titles += own
-        single += [own == [name]] * len(own)
-    twice = [title for title, count in Counter(titles).items() if count > 1]
-    if twice:
-        raise PencilError(f'two features would be called "{twice[0]}"; rename the column "{twice[0]}" or its fellow.')
-    exact = np.concatenate(parts, axis=1)
-    rows = as_rows(exact, titles, gaps=single)
-    return rows, {**blurred(exact, rows, titles), **missing(rows, titles), "features": titles, "levels": together}
-
-
-def missing(rows: NDArray[np.float32], titles: Sequence[str]) -> DataFacts:
-    """Return a line on numbers that are missing, if any are."""
-    counts = np.isnan(rows).sum(axis=0)
-    found = [title for title, count in zip(titles, counts, strict=True) if count]
-    if not found:
-        return {}
-    where = f'the column "{found[0]}"' if len(found) == 1 else f'{len(found)} columns, "{found[0]}" and others'
-    return {"missing": f"{counts.sum():,} cells of {where} are empty; the network sees them as the column's mean."}
-
-
-def _feature(table: Any, name: str) -> tuple[NDArray[Any], list[str]]:
-    """Return a column as one feature or more, and what they are called; of texts a truth value for each."""
-    values = column(table, name)
-    if pa.types.is_boolean(values.type):
-        values = pc.cast(values, pa.int8())
-    if _counts(values.type):
-        return _as_floats(values)[:, None], [name]
-    if is_vector(values.type):
-        return vectors(values, name)
-    if pa.types.is_null(values.type):
-        raise PencilError(f'the column "{name}" is empty; leave it out of features.')
-    if not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)):
-        raise PencilError(
-            f'the column "{name}" is {values.type}, neither numbers nor texts; turn it into numbers, or leave it out'
-            f" (--set data.options.ignore={name})."
-        )
-    # A missing text is a level of its own: that it is missing may say something.
-    plain = np.array(["" if value is None else value for value in values.to_pylist()], dtype=np.str_)
-    levels, codes = np.unique(plain, return_inverse=True)
-    if len(levels) > _MOST_LEVELS:
-        raise PencilError(
-            f'the column "{name}" has {len(levels)} different texts; leave it out (--set data.options.ignore={name}).'
-        )
-    return np.eye(len(levels), dtype=np.bool_)[codes], [f"{name}={level}" for level in levels]

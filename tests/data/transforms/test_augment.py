@@ -9,8 +9,8 @@ from scipy.stats import chisquare
 from torch import Tensor
 from torch.nn.functional import pad
 
-from pencil.data.augment import Prepare, draw
 from pencil.data.dataset import Preparation
+from pencil.data.transforms.augment import Prepare, draw
 
 N = 400
 

@@ -7,7 +7,7 @@ Draws are a stateless function of (seed, epoch, example, column), as all augment
 import torch
 from torch import Tensor
 
-from pencil.data.augment import draw
+from pencil.data.transforms.augment import draw
 
 FIRST_STREAM = 32
 """Two streams of draws from here on are for columns."""

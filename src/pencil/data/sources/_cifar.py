@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pencil.data.dataset import ArrayInputs, Examples
-from pencil.data.download import download_archive
-from pencil.data.lists import read_lines
-from pencil.data.pickles import read_pickle
+from pencil.data.files.download import download_archive
+from pencil.data.files.lists import read_lines
+from pencil.data.files.pickles import read_pickle
 from pencil.data.request import Request
 from pencil.errors import PencilError
 

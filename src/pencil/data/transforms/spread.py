@@ -3,8 +3,8 @@
 import numpy as np
 import torch
 
-from pencil.data.augment import Prepare
 from pencil.data.dataset import Inputs, Preparation
+from pencil.data.transforms.augment import Prepare
 
 _MOST = 1_000
 """Rows that are compared with each other."""

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pencil.data import cache
+from pencil.data.images import cache
 from pencil.errors import PencilError
 
 

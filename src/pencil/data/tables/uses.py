@@ -5,12 +5,15 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import Any
 
-from pencil.data import held_images, tables, trained_features
-from pencil.data.hugging_face import CORRECTED
-from pencil.data.images import is_image_name
+from pencil.data.images import held_images
+from pencil.data.images.decode import is_image_name
 from pencil.data.request import Request
+from pencil.data.tables import trained_features
+from pencil.data.tables.columns import column
 from pencil.errors import PencilError
 
+CORRECTED = ("corrected_label", "label_source", "label_quality")
+"""Columns that an export of a run adds."""
 _LABEL_NAMES = ("label", "target", "class", "y")
 _IMAGE_NAMES = ("image", "path", "file", "filename")
 _IMAGE_ALIKE = re.compile("(image|img|file)[ _-]?(file)?[ _-]?(path|name)?")
@@ -89,7 +92,7 @@ def split_column(table: Any, request: Request) -> str:
     name = usual_column(table.column_names, request, "split")
     if request.text("split") or not name or request.trained_columns.get("split") != "":
         return name
-    words = {str(word).strip().lower() for word in tables.column(table, name).to_pylist()}
+    words = {str(word).strip().lower() for word in column(table, name).to_pylist()}
     return name if words <= set(SETS) else ""
 
 
@@ -104,9 +107,9 @@ def image_column(table: Any, request: Request) -> str:
 
 
 def _names_images(table: Any, name: str) -> bool:
-    cells = [cell for cell in tables.column(table, name).to_pylist() if cell not in (None, "")]
+    cells = [cell for cell in column(table, name).to_pylist() if cell not in (None, "")]
     return bool(cells) and all(isinstance(cell, str) and is_image_name(cell) for cell in cells)
 
 
 def _is_text(table: Any, name: str) -> bool:
-    return bool(isinstance(tables.column(table, name)[0].as_py(), str))
+    return bool(isinstance(column(table, name)[0].as_py(), str))

@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from pencil.data.encoded import EncodedImages
 from pencil.data.identity import content_ids
-from pencil.data.images import image_size
+from pencil.data.images.decode import image_size
+from pencil.data.images.encoded import EncodedImages
 from pencil.errors import PencilError
 
 

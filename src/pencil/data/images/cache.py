@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pencil.data.arrays import SMALL_SIDE
-from pencil.data.images import DEEP, decode, image_size
+from pencil.data.images.decode import DEEP, decode, image_size
 from pencil.errors import TOO_LARGE, PencilError
 
 _FORMAT = "pencil images 1"

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from pencil.data.label_cells import NUMBER
-from pencil.data.tables import column
+from pencil.data.tables.columns import column
+from pencil.data.tables.label_cells import NUMBER
 from pencil.errors import PencilError
 
 _DRESS = r"[,_'’%\s\p{Zs}\p{Sc}]"

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pencil.data.pickles import read_pickle
+from pencil.data.files.pickles import read_pickle
 from pencil.errors import PencilError
 
 
@@ -69,7 +69,7 @@ def test_a_key_that_takes_for_ever_to_look_up_is_refused(tmp_path):
 
 
 def test_a_state_for_a_function_is_refused(tmp_path):
-    from pencil.data import pickles
+    from pencil.data.files import pickles
 
     before = pickles._encode.__defaults__
     # BUILD with (None, {"__defaults__": ("utf-8",)}) on what the file calls _codecs.encode.

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pencil.data.numpy_files import read_npy, read_npz
+from pencil.data.files.numpy_files import read_npy, read_npz
 from pencil.errors import PencilError
 
 HUGE = {"shape": (10 * 2**30,), "fortran_order": False, "descr": "|u1"}
@@ -57,7 +57,7 @@ def test_a_header_that_claims_ten_gibibytes_is_refused(
 
 
 def test_an_array_packed_ten_thousandfold_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pencil.data.claims.UNASKED", 2**20)
+    monkeypatch.setattr("pencil.data.files.claims.UNASKED", 2**20)
     np.savez_compressed(tmp_path / "zeros.npz", x=np.zeros((2**19,), np.uint8))
     assert len(read_npz(tmp_path / "zeros.npz")["x"]) == 2**19
     np.savez_compressed(tmp_path / "bomb.npz", x=np.zeros((2**22,), np.uint8))

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import grid_sample
 
-from pencil.data.augment import draw
+from pencil.data.transforms.augment import draw
 
 FIRST_STREAM = 16
 """Streams of draws from here on are the distortions'."""

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 
 from pencil.config import DataSettings
 from pencil.data import ArrayInputs, from_arrays, prepare
-from pencil.data.spread import directions
+from pencil.data.transforms.spread import directions
 
 
 def found(rows: NDArray[np.floating]) -> float:

@@ -8,8 +8,8 @@ import torch
 from scipy.ndimage import map_coordinates
 from torch import Tensor
 
-from pencil.data import distort as module
-from pencil.data.distort import distort
+from pencil.data.transforms import distort as module
+from pencil.data.transforms.distort import distort
 
 N = 400
 

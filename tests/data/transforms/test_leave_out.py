@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from pencil.data.leave_out import MOST, leave_out
+from pencil.data.transforms.leave_out import MOST, leave_out
 
 ROWS, COLUMNS = 500, 40
 

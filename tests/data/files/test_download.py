@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from pencil.data.download import download_archive, unpack
+from pencil.data.files.download import download_archive, unpack
 from pencil.errors import PencilError
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from pencil.data.arrays import describe_images
-from pencil.data.cache import MappedInputs, decoded_file
 from pencil.data.dataset import DataFacts, Preparation
-from pencil.data.images import DEEP, is_deep
+from pencil.data.images.cache import MappedInputs, decoded_file
+from pencil.data.images.decode import DEEP, is_deep
 from pencil.data.request import Request
 from pencil.errors import PencilError
 

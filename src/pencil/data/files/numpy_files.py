@@ -11,7 +11,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pencil.data.claims import refuse_bomb
+from pencil.data.files.claims import refuse_bomb
 from pencil.errors import PencilError
 
 _HEADERS: dict[tuple[int, int], Any] = {

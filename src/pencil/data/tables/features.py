@@ -1,0 +1,78 @@
+"""Columns of a table as the numbers that a network learns from."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from pencil.data.arrays import as_rows, blurred
+from pencil.data.dataset import DataFacts
+from pencil.data.tables.columns import as_floats, column, counts
+from pencil.data.tables.vectors import is_vector, vectors
+from pencil.errors import PencilError
+
+_MOST_LEVELS = 1000
+"""Different texts of a column, each of which is a number of its own."""
+
+
+def features(table: Any, names: Sequence[str]) -> tuple[NDArray[np.float32], DataFacts]:
+    """Return the features as rows, and facts about them, first of all their names.
+
+    Numbers are as they are, lists side by side, and each text is a column. A cell of numbers may be empty.
+    """
+    parts, titles, single, together = [], list[str](), list[bool](), list[list[int]]()
+    for name in names:
+        values, own = _feature(table, name)
+        parts.append(values)
+        if values.dtype == np.bool_:
+            together.append(list(range(len(titles), len(titles) + len(own))))
+        titles += own
+        single += [own == [name]] * len(own)
+    twice = [title for title, count in Counter(titles).items() if count > 1]
+    if twice:
+        raise PencilError(f'two features would be called "{twice[0]}"; rename the column "{twice[0]}" or its fellow.')
+    exact = np.concatenate(parts, axis=1)
+    rows = as_rows(exact, titles, gaps=single)
+    return rows, {**blurred(exact, rows, titles), **missing(rows, titles), "features": titles, "levels": together}
+
+
+def missing(rows: NDArray[np.float32], titles: Sequence[str]) -> DataFacts:
+    """Return a line on numbers that are missing, if any are."""
+    counts = np.isnan(rows).sum(axis=0)
+    found = [title for title, count in zip(titles, counts, strict=True) if count]
+    if not found:
+        return {}
+    where = f'the column "{found[0]}"' if len(found) == 1 else f'{len(found)} columns, "{found[0]}" and others'
+    return {"missing": f"{counts.sum():,} cells of {where} are empty; the network sees them as the column's mean."}
+
+
+def _feature(table: Any, name: str) -> tuple[NDArray[Any], list[str]]:
+    """Return a column as one feature or more, and what they are called; of texts a truth value for each."""
+    values = column(table, name)
+    if pa.types.is_boolean(values.type):
+        values = pc.cast(values, pa.int8())
+    if counts(values.type):
+        return as_floats(values)[:, None], [name]
+    if is_vector(values.type):
+        return vectors(values, name)
+    if pa.types.is_null(values.type):
+        raise PencilError(f'the column "{name}" is empty; leave it out of features.')
+    if not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)):
+        raise PencilError(
+            f'the column "{name}" is {values.type}, neither numbers nor texts; turn it into numbers, or leave it out'
+            f" (--set data.options.ignore={name})."
+        )
+    # A missing text is a level of its own: that it is missing may say something.
+    plain = np.array(["" if value is None else value for value in values.to_pylist()], dtype=np.str_)
+    levels, codes = np.unique(plain, return_inverse=True)
+    if len(levels) > _MOST_LEVELS:
+        raise PencilError(
+            f'the column "{name}" has {len(levels)} different texts; leave it out (--set data.options.ignore={name}).'
+        )
+    return np.eye(len(levels), dtype=np.bool_)[codes], [f"{name}={level}" for level in levels]

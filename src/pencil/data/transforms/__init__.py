@@ -1,0 +1,1 @@
+"""From inputs as they are stored to what a network sees: statistics, crops, distortions, columns left out."""
