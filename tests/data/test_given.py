@@ -94,8 +94,8 @@ def test_minus_one_beside_a_frame_is_no_label_and_numbers_stay_numbers() -> None
         (pd.concat([flowers(), flowers()[["size"]]], axis=1), "the data frame cannot be read .*[Dd]uplicate"),
         (flowers().rename(columns={"kind": "sort"}), 'no column "kind"'),
         (flowers().iloc[:0], "the data frame has no rows"),
-        (flowers()["size"], "a Series is no data that is known; give a path, .x, y. arrays, a data frame"),
-        ([[1.0, 2.0]], "a list is no data that is known; give a path, .x, y. arrays, a data frame"),
+        (flowers()["size"], "no data can be read from an object of type Series; give a path, .x, y. arrays"),
+        ([[1.0, 2.0]], "no data can be read from an object of type list; give a path, .x, y. arrays"),
     ],
 )
 def test_what_is_wrong_with_a_frame_is_named(source: Any, line: str) -> None:

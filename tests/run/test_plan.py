@@ -165,7 +165,7 @@ def test_arrays_and_torch_datasets_are_data_too() -> None:
     for source in ((x, y), TensorDataset(torch.from_numpy(x), torch.from_numpy(y))):
         planned = plan(source, {"data": {"held_out": 0.0}})
         assert (len(planned.dataset.train), planned.dataset.num_classes, planned.settings.backbone) == (30, 3, "mlp")
-    with pytest.raises(PencilError, match="cannot train on a int"):
+    with pytest.raises(PencilError, match="no data can be read from an object of type int; give a path"):
         plan(3, {})
 
 

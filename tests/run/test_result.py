@@ -129,7 +129,7 @@ def test_a_data_frame_is_predicted_by_its_columns(way: str, quick: dict[str, Any
         (np.zeros((2, 8, 8)), "arrays has images, the run was trained on rows"),
         (np.zeros(64), "inputs are float64 of shape"),
         ("no/such.csv", "no/such.csv does not exist"),
-        (3, "a int is no data that is known; give a path, an array"),
+        (3, "no data can be read from an object of type int; give a path, an array"),
     ],
 )
 def test_what_cannot_be_predicted_is_named(new: Any, line: str, quick: dict[str, Any]) -> None:

@@ -40,8 +40,8 @@ def from_given(source: Any, request: Request | None = None) -> Dataset:
     if request.labels_needed or not _holds_numbers(source):
         alone = "" if request.labels_needed else "an array, "
         raise PencilError(
-            f"a {type(source).__name__} is no data that is known; give a path, {alone}(x, y) arrays, a data frame, a"
-            " torch dataset of (x, y), a Hugging Face dataset or a pencil.data.Dataset."
+            f"no data can be read from an object of type {type(source).__name__}; give a path, {alone}(x, y) arrays, a"
+            " data frame, a torch dataset of (x, y), a Hugging Face dataset or a pencil.data.Dataset."
         )
     return _from_pair(source, np.full(len(source), UNLABELLED), request)
 
