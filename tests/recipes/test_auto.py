@@ -59,14 +59,15 @@ def test_few_examples_get_more_weight_decay() -> None:
 
 
 def test_rows_that_spread_in_many_directions_get_more_weight_decay() -> None:
-    def decay(directions: float, examples: int = 400) -> float:
-        facts = recipes.Facts(examples, 3, "rows", directions=directions)
+    def decay(directions: float, examples: int = 400, pull: float = 9.0) -> float:
+        facts = recipes.Facts(examples, 3, "rows", directions=directions, pull=pull)
         return float(recipes.resolve("auto", "pencil", facts)["optimizer"]["weight_decay"])
 
     assert decay(1) == decay(16) == 0.01
     assert decay(64) == 0.04
     assert decay(64, examples=10**6) == 0.002, "however many examples: each of them is told from all others as easily"
-    assert decay(10_000) == 0.2, "more would leave nothing of the network"
+    assert decay(64, pull=0.3) == 0.03, "more would leave nothing of a network whose labels say little"
+    assert decay(64, pull=0.0) == decay(1) == 0.01, "as much as rows of few directions get, in any case"
 
 
 def test_images_and_rows_are_distorted_where_they_have_pixels_or_columns_to_lose() -> None:

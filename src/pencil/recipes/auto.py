@@ -39,9 +39,10 @@ MOST_CLASSES = 2_000
 """A matrix of more classes costs more than the network, and no held-out labels can tell it."""
 
 LEAST_DECAY = 5e-4
-MOST_DECAY = 0.2
 FEW_DIRECTIONS = 16
 """In which rows may spread before they need more decay."""
+DECAY_TO_PULL = 0.1
+"""From 0.14 times the pull on, decay leaves nothing of a perceptron."""
 BOUNDED = {"lq", "truncated_lq", "mae", "mse"}
 """Losses that pull little where the network is wrong: more decay than usual would win against them."""
 
@@ -138,10 +139,11 @@ def _weight_decay(facts: Facts) -> float:
     It stands beside the mean loss: a belief in small weights that counts as much as a few examples do has a share of
     that mean that falls with their number. From 8,000 on it is what the paper and most others use for images. Rows
     that spread in many directions are soon told apart by them, and their labels learned by heart: each direction has
-    weights of its own, and the belief is about all of them together.
+    weights of its own, and the belief is about all of them together. It must not win against what labels say.
     """
     few = min(max(4 / max(facts.num_examples, 1), LEAST_DECAY), 0.02)
-    return round(min(few * max(facts.directions / FEW_DIRECTIONS, 1.0), MOST_DECAY), 6)
+    many = few * facts.directions / FEW_DIRECTIONS
+    return round(max(few, min(many, DECAY_TO_PULL * facts.pull)), 6)
 
 
 def _epochs(facts: Facts, wanted: Epochs) -> Epochs:

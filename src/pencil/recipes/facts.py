@@ -20,5 +20,7 @@ class Facts:
     """Whether a GPU will compute."""
     directions: float = 1.0
     """In how many rows spread: as many as there are columns where none goes with another, else fewer."""
+    pull: float = 1.0
+    """How strongly the labels of rows pull at a network's weights while these are small."""
     lengths: Mapping[str, int] = field(default_factory=dict)
     """Epochs of phases, where the user says them."""

@@ -22,7 +22,7 @@ from pencil.config import (
 from pencil.data import Dataset
 from pencil.data.dataset import UNLABELLED
 from pencil.data.request import default_cache_dir
-from pencil.data.transforms.spread import directions
+from pencil.data.transforms.spread import Spread, spread
 from pencil.errors import PencilError
 from pencil.methods import Method
 from pencil.run.lengths import asked_lengths, other_lengths, phase_lengths
@@ -139,8 +139,9 @@ def _recipe(asked: Settings, method: str, dataset: Dataset, lengths: Mapping[str
     inputs, phase_names = dataset.preparation.spec, methods.kind(method).phase_names
     accelerated = choose_device(asked.hardware.device).type != "cpu"
     sizes = len(dataset.train), dataset.num_classes
-    spread = directions(dataset.train.inputs, dataset.preparation) if inputs.kind == "rows" else 1.0
-    facts = recipes.Facts(*sizes, inputs.kind, phase_names, inputs.shape, accelerated, spread, lengths)
+    rows = inputs.kind == "rows"
+    found = spread(dataset.train, dataset.preparation, dataset.num_classes) if rows else Spread()
+    facts = recipes.Facts(*sizes, inputs.kind, phase_names, inputs.shape, accelerated, *found, lengths)
     return recipes.resolve(asked.recipe or DEFAULT_RECIPE, method, facts)
 
 
