@@ -74,12 +74,14 @@ def test_tables_keep_the_order_of_their_columns(table_run: Path, tmp_path: Path)
 
 
 @pytest.mark.parametrize(("form", "compute"), [("onnx", by_onnx), ("torch_export", by_torch)])
-def test_logarithms_are_taken_in_it(tmp_path: Path, form: str, compute: Any) -> None:
-    z = np.random.default_rng(0).normal(size=(60, 2))
-    x, source = np.exp(z * [2, 0]).astype(np.float32), tmp_path / "rows.npz"
+def test_logarithms_and_what_lies_far_are_in_it(tmp_path: Path, form: str, compute: Any) -> None:
+    z = np.random.default_rng(0).normal(size=(60, 3))
+    z[:, 0], z[3, 2] = np.exp(2 * z[:, 0]), -1e6
+    x, source = z.astype(np.float32), tmp_path / "rows.npz"
     np.savez(source, x=x, y=np.arange(60) % 2)
     result = pencil.fit(source, out=tmp_path / "run", settings=CPU, epochs=(1, 1, 1))
-    assert "the logarithms of feature 1, whose" in (result.folder / "log.txt").read_text()
+    log = (result.folder / "log.txt").read_text()
+    assert "the logarithms of feature 1, whose" in log and "a few values of feature 3 nearer than they are" in log
     export_network(tmp_path / "run", form, tmp_path / "network")
     found = compute(tmp_path / "network", x)[1]
     np.testing.assert_allclose(found, expected(tmp_path / "run", source), atol=1e-5)

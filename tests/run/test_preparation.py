@@ -39,7 +39,7 @@ def test_what_a_run_writes_is_read(tmp_path: Path) -> None:
     ("field", "value"),
     [("kind", 3), ("kind", "sound"), ("raw_shape", [3]), ("raw_shape", [8, 8, 0]), ("raw_shape", [8, 8, "3"]),
      ("raw_shape", 3), ("raw_shape", [10**6, 10**6, 3]), ("mean", [1.0]), ("mean", 3), ("std", [1, 1, 1e999]),
-     ("least", [0.0]), ("crop", -1), ("crop", 10**9), ("crop", 2.5), ("pad", True), ("flip", "yes")],
+     ("least", [0.0]), ("reach", [1, 1, "far"]), ("crop", -1), ("crop", 10**9), ("crop", 2.5), ("pad", True), ("flip", "yes")],
 )  # fmt: skip
 def test_what_no_run_writes_is_refused(tmp_path: Path, field: str, value: object) -> None:
     with pytest.raises(PencilError, match=rf"preprocessing.json is damaged .its {field} cannot be that"):
@@ -49,10 +49,11 @@ def test_what_no_run_writes_is_refused(tmp_path: Path, field: str, value: object
 def test_a_network_sees_data_on_the_scale_it_learned(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     x, y = np.exp(2 * rng.normal(size=(60, 2))).astype(np.float32), np.arange(60) % 2
+    x[:2] = 1e20
     how: dict[str, Any] = {"settings": {"hardware": {"device": "cpu", "threads": 1}}, "epochs": (1, 1, 1)}
     first = pencil.fit(x, y, out=tmp_path / "first", **how)
     scale = read_preparation(RunFolder(first.folder))
-    assert min(scale.least) > 0
+    assert min(scale.least) > 0 and min(scale.reach) > 0
     then = pencil.fit(x[:40], y[:40], out=tmp_path / "then", start_from=first.folder, **how)
     assert read_preparation(RunFolder(then.folder)) == scale
 

@@ -52,6 +52,9 @@ class Preparation:
     """Tensors of whole numbers, which stay so: a network may look them up."""
     least: tuple[float, ...] = ()
     """Of features whose logarithm the network sees, the least value of training; 0 for others; empty: there is none."""
+    reach: tuple[float, ...] = ()
+    """Of features with values far from all others, how many deviations from the mean the network sees at the most; 0
+    for others, which it sees wherever they are; empty: there is none."""
 
     @property
     def spec(self) -> InputSpec:

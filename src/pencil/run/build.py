@@ -3,7 +3,7 @@
 import atexit
 import shutil
 import tempfile
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -144,18 +144,28 @@ def build_engine(plan: Plan, machine: Machine, folder: Path | None = None) -> tu
     )
     missed = idle_gpu(device) if hardware.device == "auto" else None
     slower = kernels.missing() if device.type == "cuda" else None
-    return engine, [text for text in (missed, line, _skewed(plan.dataset), slower) if text]
+    return engine, [text for text in (missed, line, *_unlike_the_rest(plan.dataset), slower) if text]
 
 
-def _skewed(dataset: Dataset) -> str:
-    """Say which features the network sees by their logarithms."""
-    places = [place for place, least in enumerate(dataset.preparation.least) if least > 0]
+def _unlike_the_rest(dataset: Dataset) -> list[str]:
+    """Say which features the network sees otherwise than by their mean and deviation."""
+    skewed, wild = (_named(dataset, of) for of in (dataset.preparation.least, dataset.preparation.reach))
+    lines = []
+    if skewed:
+        lines.append(f"the network sees the logarithms of {skewed}, whose large values would hide the others.")
+    if wild:
+        lines.append(f"the network sees a few values of {wild} nearer than they are, which would hide the others.")
+    return lines
+
+
+def _named(dataset: Dataset, of: Sequence[float]) -> str:
+    """Name the features of which something is more than 0; of very many the first three."""
+    places = [place for place, value in enumerate(of) if value > 0]
     if not places:
         return ""
     names = dataset.facts.get("features") or [f"feature {place + 1}" for place in range(max(places) + 1)]
-    named, more = ", ".join(names[place] for place in places[:3]), len(places) - 3
-    rest = f" and {more} more" if more > 0 else ""
-    return f"the network sees the logarithms of {named}{rest}, whose large values would hide the others."
+    more = f" and {len(places) - 3} more" if len(places) > 3 else ""
+    return ", ".join(names[place] for place in places[:3]) + more
 
 
 def try_table(plan: Plan, machine: Machine) -> None:

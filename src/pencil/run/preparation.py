@@ -38,7 +38,8 @@ def normalised_as_by(folder: RunFolder, dataset: Dataset) -> Dataset:
     before = read_preparation(folder) if folder.preprocessing.exists() else here
     if (before.kind, before.raw_shape) != (here.kind, here.raw_shape):
         return dataset
-    return replace(dataset, preparation=replace(here, mean=before.mean, std=before.std, least=before.least))
+    as_before = replace(here, mean=before.mean, std=before.std, least=before.least, reach=before.reach)
+    return replace(dataset, preparation=as_before)
 
 
 def _wrong(found: Preparation) -> str:
@@ -51,7 +52,7 @@ def _wrong(found: Preparation) -> str:
         return "raw_shape"
     if min(shape) < 1 or math.prod(shape) > MOST_VALUES:
         return "raw_shape"
-    for name in ("mean", "std", "least"):
+    for name in ("mean", "std", "least", "reach"):
         values = getattr(found, name)
         if not _all((int, float), values) or len(values) not in (0, shape[-1]) or not all(map(math.isfinite, values)):
             return name

@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+import torch
 
-from pencil.data import ArrayInputs, spaced
+from pencil.data import ArrayInputs, Preparation, spaced
 from pencil.data.transforms import statistics
+from pencil.data.transforms.augment import Prepare
 from pencil.errors import PencilError
 
 
@@ -15,21 +17,21 @@ def small_chunks(monkeypatch):
 
 def test_rows_far_from_zero_keep_their_precision():
     rows = (1e4 + np.random.default_rng(0).normal(size=(999, 3))).astype(np.float32)
-    mean, std, _ = statistics.measure(ArrayInputs(rows), "rows")
+    mean, std, *_ = statistics.measure(ArrayInputs(rows), "rows")
     np.testing.assert_allclose(mean, rows.astype(np.float64).mean(axis=0), rtol=1e-12)
     np.testing.assert_allclose(std, rows.astype(np.float64).std(axis=0), rtol=1e-9)
 
 
 def test_what_never_varies_is_divided_by_one():
     assert statistics.measure(ArrayInputs(np.full((9, 2), 3.0, np.float32)), "rows")[1] == (1.0, 1.0)
-    assert statistics.measure(ArrayInputs(np.full((9, 4, 4, 1), 7, np.uint8)), "images") == ((7.0,), (1.0,), ())
+    assert statistics.measure(ArrayInputs(np.full((9, 4, 4, 1), 7, np.uint8)), "images") == ((7.0,), (1.0,), (), ())
 
 
 def test_levels_of_one_column_weigh_as_one_feature():
     rng = np.random.default_rng(0)
     levels = np.eye(4)[rng.choice(4, 999, p=(0.6, 0.3, 0.09, 0.01))]
     rows = np.concatenate([rng.normal(5, 3, (999, 1)), levels, np.full((999, 1), 2.0)], axis=1).astype(np.float32)
-    mean, std, _ = statistics.measure(ArrayInputs(rows), "rows", levels=[[1, 2, 3, 4], [5]])
+    mean, std, *_ = statistics.measure(ArrayInputs(rows), "rows", levels=[[1, 2, 3, 4], [5]])
     seen = (rows - np.array(mean)) / np.array(std)
     np.testing.assert_allclose([seen[:, :1].var(0).sum(), seen[:, 1:5].var(0).sum()], 1, rtol=1e-5)
     assert len(set(std[1:5])) == 1 and std[5] == 1.0, "a text that is rare is no larger than others"
@@ -48,7 +50,7 @@ def test_infinite_values_are_refused():
 
 def test_of_skewed_positive_features_the_logarithms_are_measured():
     z = np.random.default_rng(0).normal(size=(5000, 4))
-    rows = np.stack([np.exp(2 * z[:, 0]), z[:, 1], -np.exp(2 * z[:, 2]), 9 + z[:, 3]], axis=1).astype(np.float32)
+    rows = np.stack([np.exp(2 * z[:, 0]), z[:, 1], -np.exp(z[:, 2] / 2), 9 + z[:, 3]], axis=1).astype(np.float32)
     found = statistics.measure(ArrayInputs(rows), "rows")
     seen = np.concatenate([np.log(rows[:, :1].astype(np.float64)), rows[:, 1:].astype(np.float64)], axis=1)
     np.testing.assert_allclose(found.mean, seen.mean(axis=0), rtol=1e-9)
@@ -61,7 +63,39 @@ def test_of_skewed_positive_features_the_logarithms_are_measured():
     ids=["even", "with zeros", "mostly one value"],
 )  # fmt: skip
 def test_other_features_are_measured_as_they_are(column):
-    assert statistics.measure(ArrayInputs(column[:, None].astype(np.float32)), "rows").least == ()
+    found = statistics.measure(ArrayInputs(column[:, None].astype(np.float32)), "rows")
+    assert (found.least, found.reach) == ((), ())
+    assert found.std == pytest.approx((column.std(),), rel=1e-5)
+
+
+def test_a_slip_of_the_pen_hides_no_other_value():
+    rows = np.random.default_rng(0).normal(50, 4, size=(2000, 3))
+    rows[7, 0], rows[8, 0], rows[9, 2] = 1e9, -999, np.nan
+    found = statistics.measure(ArrayInputs(rows.astype(np.float32)), "rows")
+    assert [reach > 0 for reach in found.reach] == [True, False, False]
+    preparation = Preparation("rows", (3,), *found[:2], least=found.least, reach=found.reach)
+    seen = Prepare(preparation, 0)(torch.from_numpy(rows)).numpy()
+    others = np.r_[0:7, 10:2000]
+    np.testing.assert_allclose(seen[others].mean(axis=0), 0, atol=0.02)
+    np.testing.assert_allclose(seen[others].std(axis=0), 1, rtol=0.05)
+    assert seen[7, 0] == pytest.approx(found.reach[0]) and seen[8, 0] == pytest.approx(-found.reach[0])
+    assert 7 < found.reach[0] < 9, "five times as far as the farther twentieth, which begins at 1.6 deviations"
+    assert seen[9, 2] == 0
+
+
+def test_heavy_tails_are_cut_whichever_way_they_point():
+    tails = np.random.default_rng(0).standard_t(1.5, size=(2000, 2))
+    tails[:, 1] = -np.abs(tails[:, 1])
+    found = statistics.measure(ArrayInputs(tails.astype(np.float32)), "rows")
+    assert min(found.reach) > 0 and (np.array(found.std) < 0.65 * tails.std(axis=0)).all()
+
+
+def test_logarithms_may_lie_far_from_all_others_too():
+    rows = np.exp(2 * np.random.default_rng(0).normal(size=(2000, 1)))
+    rows[0] = 1e30
+    found = statistics.measure(ArrayInputs(rows.astype(np.float32)), "rows")
+    assert found.least == (pytest.approx(rows.min()),)
+    assert found.std == (pytest.approx(2, rel=0.03),) and found.reach[0] > 0
 
 
 def test_what_is_missing_does_not_count():

@@ -31,6 +31,7 @@ class Prepare(nn.Module):
     mean: Tensor
     std: Tensor
     least: Tensor
+    reach: Tensor
 
     def __init__(self, preparation: Preparation, seed: int) -> None:
         super().__init__()
@@ -38,6 +39,7 @@ class Prepare(nn.Module):
         self.register_buffer("mean", torch.tensor(preparation.mean, dtype=torch.float32))
         self.register_buffer("std", torch.tensor(preparation.std, dtype=torch.float32))
         self.register_buffer("least", torch.tensor(preparation.least, dtype=torch.float32))
+        self.register_buffer("reach", torch.tensor([r or torch.inf for r in preparation.reach], dtype=torch.float32))
 
     def forward(self, raw: Tensor, index_B: Tensor | None = None, epoch: Tensor | None = None) -> Tensor:
         """Prepare for training where example and epoch are given, else for evaluation (centre crop, no mirror)."""
@@ -45,6 +47,9 @@ class Prepare(nn.Module):
             return raw if raw.is_floating_point() else raw.long()
         if self.preparation.kind == "rows":
             normal = (self._even(raw) - self.mean.to(raw.dtype)) / self.std.to(raw.dtype)
+            if self.preparation.reach:
+                reach = self.reach.to(raw.dtype)
+                normal = torch.maximum(torch.minimum(normal, reach), -reach)
             # What is missing is seen as the mean.
             return torch.where(normal.isnan(), 0, normal)
         cut = self._crop(raw, index_B, epoch)

@@ -20,6 +20,8 @@ _SOME = 4096
 """Rows of a chunk that tell about how many lie how far."""
 SKEWED = 5.0
 """Where the highest twentieth begins so many times as far from the middle as the lowest one ends, a logarithm helps."""
+FAR = 5.0
+"""So many times as far from the middle as the farther twentieth begins, a value is no nearer than any beyond it."""
 
 
 class Statistics(NamedTuple):
@@ -28,7 +30,8 @@ class Statistics(NamedTuple):
     mean: tuple[float, ...]
     std: tuple[float, ...]
     least: tuple[float, ...] = ()
-    """As in `Preparation`."""
+    reach: tuple[float, ...] = ()
+    """Both as in `Preparation`."""
 
 
 def measure(inputs: Inputs, kind: str, levels: Sequence[Sequence[int]] = ()) -> Statistics:
@@ -67,33 +70,60 @@ def _of_pixels(chunks: Iterator[NDArray[Any]]) -> tuple[NDArray[np.float64], NDA
 
 def _of_rows(chunks: Iterator[NDArray[Any]], levels: Sequence[Sequence[int]]) -> Statistics:
     plain, logarithms = _Moments(), _Moments()
-    least, some = np.full(1, np.inf), list[NDArray[Any]]()
+    least, most, some = np.full(1, np.inf), np.full(1, -np.inf), list[NDArray[Any]]()
     for chunk in chunks:
         rows = chunk.astype(np.float64)
         if np.isinf(rows).any():
             row, column = np.argwhere(np.isinf(rows))[0]
             raise PencilError(f"column {column + 1} has the value {rows[row, column]}; fill in or leave out such rows.")
-        least = np.fmin(least, np.fmin.reduce(rows, axis=0))
+        least, most = np.fmin(least, np.fmin.reduce(rows, axis=0)), np.fmax(most, np.fmax.reduce(rows, axis=0))
         plain.add(rows)
         logarithms.add(np.log(np.where(rows <= 0, 1, rows)))
         some.append(chunk[:: max(1, len(chunk) // _SOME)])
-    far = (least > 0) & _skewed(np.concatenate(some), plain.mean)
-    mean, std = np.where(far, logarithms.mean, plain.mean), np.where(far, logarithms.std, plain.std)
+    sample = np.concatenate(some).astype(np.float64)
+    # Of a feature without any value nothing is asked but that it is none of those below.
+    sample = np.where(np.isnan(sample).all(axis=0), plain.mean, sample)
+    quantiles: NDArray[np.float64] = np.nanquantile(sample, (0.05, 0.5, 0.95), axis=0)
+    skewed = (least > 0) & _skewed(quantiles)
+    mean, std = np.where(skewed, logarithms.mean, plain.mean), np.where(skewed, logarithms.std, plain.std)
+    ends = np.stack([least, most])
+    for values in (sample, quantiles, ends):
+        np.log(values, out=values, where=skewed)  # They are positive there, or missing.
+    nearest, farthest = _near(quantiles)
+    wild = (ends[0] < nearest) | (ends[1] > farthest)
+    near = np.clip(sample[:, wild], nearest[wild], farthest[wild])
+    mean[wild], std[wild] = np.nanmean(near, axis=0), np.nanstd(near, axis=0)
     for places in levels:
         std[places] = np.sqrt(np.square(std[places]).sum())
-    seen = tuple(np.where(far, least, 0.0).tolist()) if far.any() else ()
-    return Statistics(tuple(mean.tolist()), tuple(_nowhere_zero(mean, std).tolist()), seen)
+    std = _nowhere_zero(mean, std)
+    reach = np.fmax(farthest - mean, mean - nearest) / std
+    return Statistics(tuple(mean.tolist()), tuple(std.tolist()), _of(skewed, least), _of(wild, reach))
 
 
-def _skewed(rows: NDArray[Any], mean: NDArray[np.float64]) -> NDArray[np.bool_]:
+def _of(which: NDArray[np.bool_], values: NDArray[np.float64]) -> tuple[float, ...]:
+    """Return the values of some features, 0 of others; nothing where there are none."""
+    return tuple(np.where(which, values, 0.0).tolist()) if which.any() else ()
+
+
+def _skewed(quantiles: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Say of which features large values lie so much farther from the middle than small ones do that they hide these.
 
     Prices, counts of rare things, concentrations: in units of a standard deviation most of their values are one.
     """
-    known = np.where(np.isnan(rows).all(axis=0), mean, rows)
-    low, middle, high = np.nanquantile(known, (0.05, 0.5, 0.95), axis=0)
+    low, middle, high = quantiles
     skewed: NDArray[np.bool_] = (high - middle > SKEWED * (middle - low)) & (middle > low)
     return skewed
+
+
+def _near(quantiles: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return between which ends those values of a feature lie that are not far from all others.
+
+    A slip of the pen, or heavy tails: a few such values decide the deviation, and hide all others. Where the middle is
+    also the lowest twentieth or the highest, as of counts and marks, nothing tells what is far.
+    """
+    low, middle, high = quantiles
+    width = np.where((low < middle) & (middle < high), FAR * np.maximum(middle - low, high - middle), np.inf)
+    return middle - width, middle + width
 
 
 class _Moments:
