@@ -39,7 +39,8 @@ def test_what_a_run_writes_is_read(tmp_path: Path) -> None:
     ("field", "value"),
     [("kind", 3), ("kind", "sound"), ("raw_shape", [3]), ("raw_shape", [8, 8, 0]), ("raw_shape", [8, 8, "3"]),
      ("raw_shape", 3), ("raw_shape", [10**6, 10**6, 3]), ("mean", [1.0]), ("mean", 3), ("std", [1, 1, 1e999]),
-     ("least", [0.0]), ("reach", [1, 1, "far"]), ("crop", -1), ("crop", 10**9), ("crop", 2.5), ("pad", True), ("flip", "yes")],
+     ("least", [0.0]), ("reach", [1, 1, "far"]), ("crop", -1), ("crop", 10**9), ("crop", 2.5), ("pad", True),
+     ("flip", "yes")],
 )  # fmt: skip
 def test_what_no_run_writes_is_refused(tmp_path: Path, field: str, value: object) -> None:
     with pytest.raises(PencilError, match=rf"preprocessing.json is damaged .its {field} cannot be that"):
