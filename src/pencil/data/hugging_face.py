@@ -23,8 +23,9 @@ from pencil.data.tables.learnable import beside, learnable
 from pencil.data.tables.uses import CORRECTED
 from pencil.errors import PencilError, did_you_mean
 
-OPTIONS = ("config", "split", "label", "image", "features", "ignore", "id", "clean", *image_files.OPTIONS)
+OPTIONS = ("config", "split", "label", "image", "features", "words", "ignore", "id", "clean", *image_files.OPTIONS)
 _LABEL_NAMES = ("label", "labels", "target", "class", "y", "fine_label")
+_TEXTS = ("string", "large_string")
 _SETS = {"validation": "held_out", "valid": "held_out", "val": "held_out", "test": "test"}
 
 
@@ -161,7 +162,7 @@ def _inputs(
         return _as_trained(parts, request.trained_features)
     kinds = {column: type(feature).__name__ for column, feature in parts["train"].rows.features.items()}
     image = request.text("image") or next((column for column, kind in kinds.items() if kind == "Image"), "")
-    if image and not request.texts("features"):
+    if image and not (request.texts("features") or request.texts("words")):
         whole = _joined(parts, [image])
         if kinds[image] == "Image":
             return _images(whole, image, parts, request, name)
@@ -170,10 +171,11 @@ def _inputs(
     used = {label, request.text("id"), request.text("clean"), *_said_by_a_run(parts["train"].rows)}
     columns = list(request.texts("features")) or [column for column in kinds if column not in used]
     table = _joined(parts, columns).with_format("arrow")[:]
-    columns, left_out = learnable(table, columns, name, chosen=bool(request.texts("features")))
-    rows, facts = tables.features(table, columns)
-    if left_out:
-        facts["left_out"] = left_out
+    chosen, words = bool(request.texts("features")), request.texts("words")
+    found = learnable(table, columns, name, chosen=chosen, words=words)
+    rows, facts = tables.features(table, found.columns, found.words)
+    if found.line:
+        facts["left_out"] = found.line
     preparation, backbone, _ = describe_inputs(rows)
     return ArrayInputs(rows), preparation, backbone, facts
 
@@ -200,7 +202,7 @@ def _texts(parts: Mapping[str, Part], label: str, request: Request, facts: DataF
     used = {label, request.text("id"), request.text("clean"), *(title.partition("=")[0] for title in facts["features"])}
     shared = set.intersection(*(set(part.rows.column_names) for part in parts.values()))
     kinds = parts["train"].rows.features
-    columns = [name for name in kinds if name in shared - used and getattr(kinds[name], "dtype", "") == "string"]
+    columns = [name for name in kinds if name in shared - used and getattr(kinds[name], "dtype", "") in _TEXTS]
     return beside(_joined(parts, columns).with_format("arrow")[:], ()) if columns else {}
 
 

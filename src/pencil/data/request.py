@@ -10,7 +10,7 @@ from typing import Any
 
 from pencil.errors import PencilError, did_you_mean
 
-_USES = ("label", "image", "id", "clean", "trusted", "features", "soft", "votes", "annotators")
+_USES = ("label", "image", "id", "clean", "trusted", "features", "words", "soft", "votes", "annotators")
 """Options that name columns, of a table or of a Hugging Face dataset."""
 
 

@@ -13,6 +13,7 @@ from PIL import Image
 
 from pencil.data.dataset import Dataset
 from pencil.data.located import Located
+from pencil.data.tables.words import MARK
 from pencil.errors import PencilError
 
 MOST_NUMBERED = 100_000
@@ -42,8 +43,11 @@ def encode(raw: NDArray[Any], longest: int = 0, compression: int = 1) -> bytes:
 
 
 def values(inputs: Located, row: int, features: Sequence[str]) -> list[tuple[str, str]]:
-    """Return names and values of one row of a table: texts that nothing learns from, then its features."""
-    return inputs.texts(row) + named_values(inputs.read(row), features)
+    """Return names and values of one row of a table: texts as they are, then its features but for words in these."""
+    texts = inputs.texts(row)
+    read = {name for name, _ in texts}
+    pairs = named_values(inputs.read(row), features)
+    return texts + [(name, value) for name, value in pairs if name.rpartition(MARK)[0] not in read]
 
 
 def named_values(raw: NDArray[Any], features: Sequence[str]) -> list[tuple[str, str]]:

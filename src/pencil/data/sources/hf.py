@@ -1,8 +1,8 @@
 """A Hugging Face dataset: hf:NAME from the hub, or hf:FOLDER that `save_to_disk` wrote or `load_dataset` reads.
 
 Options: `config` (the hub's subset), `split` (the one to train on, else train), `label` (else the ClassLabel column),
-`image` or `features` (else the image column, else all other columns), `ignore` (columns that are not looked at), `id`,
-`clean`, `size`, `crop`, `bits`.
+`image` or `features` (else the image column, else all other columns), `words` (texts that are learned from by the words
+in them), `ignore` (columns that are not looked at), `id`, `clean`, `size`, `crop`, `bits`.
 """
 
 from __future__ import annotations

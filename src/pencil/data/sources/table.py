@@ -2,9 +2,10 @@
 
 Options name columns: `label` (else label, target, class or y); `image`, a path from the file's folder or --root, or the
 image itself; `id` and `split` (train, val or test), else the columns of these names, in capitals too; `features`, else
-all others; `ignore`, those that are not looked at; `clean`, true labels for measuring only; `trusted`, marks (true or
-false) of labels that are known to be right. Instead of one label: `soft`, a column of shares for each class; `votes`, a
-column of counts for each class; `annotators`, a column for each person's label.
+all others; `words`, texts that are learned from by the words in them; `ignore`, those that are not looked at; `clean`,
+true labels for measuring only; `trusted`, marks (true or false) of labels that are known to be right. Instead of one
+label: `soft`, a column of shares for each class; `votes`, a column of counts for each class; `annotators`, a column for
+each person's label.
 """
 
 from collections.abc import Sequence
@@ -23,10 +24,11 @@ from pencil.data.request import Request
 from pencil.data.tables import trained_features
 from pencil.data.tables.learnable import beside, learnable
 from pencil.data.tables.uses import SETS, image_column, label_column, said_by_a_run, split_column, usual_column
+from pencil.data.tables.words import MARK
 from pencil.errors import PencilError
 
-_COLUMNS = ("label", "image", "id", "split", "clean", "trusted", "features", "ignore", "soft", "votes", "annotators")
-OPTIONS = (*_COLUMNS, *image_files.OPTIONS)
+_LABELS = ("label", "clean", "trusted", "soft", "votes", "annotators")
+OPTIONS = (*_LABELS, "image", "id", "split", "features", "words", "ignore", *image_files.OPTIONS)
 
 
 def read(request: Request) -> Dataset:
@@ -86,8 +88,9 @@ def _table(
     if not run:
         features = set(request.texts("features"))
         columns = header if request.texts("ignore") else None
-        return tables.read_table(path, columns, spelled=words - features, labels=answers - features, least=least)
-    texts = {name for name, rest in run if rest.startswith("=")}
+        spelled = (words - features) | set(request.texts("words"))
+        return tables.read_table(path, columns, spelled=spelled, labels=answers - features, least=least)
+    texts = {name for name, rest in run if rest.startswith(("=", MARK))}
     features = {name for name, _ in run}
     wanted = {*answers, *words, *features, *request.texts("soft"), *request.texts("votes")}
     spelled = words - features | texts
@@ -211,10 +214,11 @@ def _features(
     used.update(column for name in ("soft", "votes", "annotators") for column in request.texts(name))
     used.update(said_by_a_run(table.column_names, used))
     columns = request.texts("features") or [name for name in table.column_names if name not in used - {""}]
-    columns, left_out = learnable(table, columns, path, chosen=bool(request.texts("features")))
-    rows, facts = tables.features(table, columns)
-    texts = beside(table, {*used, *columns})
-    return rows, facts | ({"left_out": left_out} if left_out else {}), texts or None
+    chosen = bool(request.texts("features"))
+    found = learnable(table, columns, path, chosen=chosen, words=request.texts("words"))
+    rows, facts = tables.features(table, found.columns, found.words)
+    texts = beside(table, {*used, *found.columns})
+    return rows, facts | ({"left_out": found.line} if found.line else {}), texts or None
 
 
 def _split(everything: Examples, table: Any, name: str) -> dict[str, Examples]:

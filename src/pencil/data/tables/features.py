@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,20 +15,22 @@ from pencil.data.arrays import as_rows, blurred
 from pencil.data.dataset import DataFacts
 from pencil.data.tables.columns import as_floats, column, counts
 from pencil.data.tables.vectors import is_vector, vectors
+from pencil.data.tables.words import word_features
 from pencil.errors import PencilError
 
 _MOST_LEVELS = 1000
 """Different texts of a column, each of which is a number of its own."""
 
 
-def features(table: Any, names: Sequence[str]) -> tuple[NDArray[np.float32], DataFacts]:
+def features(table: Any, names: Sequence[str], words: Collection[str] = ()) -> tuple[NDArray[np.float32], DataFacts]:
     """Return the features as rows, and facts about them, first of all their names.
 
-    Numbers are as they are, lists side by side, and each text is a column. A cell of numbers may be empty.
+    Numbers are as they are, lists side by side, and each text is a column, but of columns in `words` each frequent word
+    is. A cell of numbers may be empty.
     """
     parts, titles, single, together = [], list[str](), list[bool](), list[list[int]]()
-    for name in names:
-        values, own = _feature(table, name)
+    for name in [*names, *words]:
+        values, own = word_features(table, name) if name in words else _feature(table, name)
         parts.append(values)
         if values.dtype == np.bool_:
             together.append(list(range(len(titles), len(titles) + len(own))))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from pencil.data.tables.columns import column
 from pencil.data.tables.label_cells import NUMBER
+from pencil.data.tables.words import are_sentences
 from pencil.errors import PencilError
 
 _DRESS = r"[,_'’%\s\p{Zs}\p{Sc}]"
@@ -35,11 +36,25 @@ _MOST_SETS = 3
 """Training, held-out and test rows, each numbered anew."""
 
 
-def learnable(table: Any, names: Sequence[str], where: object, *, chosen: bool) -> tuple[list[str], str]:
-    """Return the columns to learn from and a line on those that are left out, "" for none.
+class Learnable(NamedTuple):
+    """What of a table is learned from."""
 
-    What a user has chosen is kept; where it comes from is for messages.
+    columns: list[str]
+    words: list[str]
+    """Columns of texts that are learned from by the words in them."""
+    line: str
+    """On columns that are left out, or that are not read as others are; nothing where there are none."""
+
+
+def learnable(
+    table: Any, names: Sequence[str], where: object, *, chosen: bool, words: Collection[str] = ()
+) -> Learnable:
+    """Choose the columns to learn from.
+
+    What a user has chosen is kept; where it comes from is for messages. Of `words`, columns of texts, the words are
+    learned from; so are those of texts that nothing else stands beside.
     """
+    names = [name for name in names if name not in words]
     nameless = not chosen and "" in names
     marks = [] if chosen else [name for name in names if _marks_a_set(table, name)]
     names = [name for name in names if name not in marks and (name or chosen)]
@@ -52,13 +67,21 @@ def learnable(table: Any, names: Sequence[str], where: object, *, chosen: bool) 
     names_of_rows = [] if chosen else that_name_rows(table, names)
     dropped = {*empty, *names_of_rows}
     kept = [name for name in names if name not in dropped]
-    if not kept:
+    spoken = [name for name in names_of_rows if are_sentences(column(table, name))]
+    alone = spoken if not (kept or words) else []
+    if not (kept or words or alone):
         raise _nothing_to_learn(names_of_rows, empty, _left_out(nameless, (), (), counted, numbered, marks), where)
+    names_of_rows = [name for name in names_of_rows if name not in alone]
     places = [] if chosen else [name for name in kept if _tells_place(column(table, name))]
     if len(places) < len(kept):
         kept = [name for name in kept if name not in places]
         numbered += places
-    return kept, _left_out(nameless, names_of_rows, empty, counted, numbered, marks)
+    told = [f"of {_listed(alone)} the words are learned from."] if alone else []
+    if line := _left_out(nameless, names_of_rows, empty, counted, numbered, marks):
+        told.append(line)
+    if others := [name for name in spoken if name not in alone]:
+        told.append(f"To learn from the words of {_listed(others)}: --set data.options.words={','.join(others)}.")
+    return Learnable(kept, [*words, *alone], " ".join(told))
 
 
 def _nothing_to_learn(names_of_rows: Sequence[str], empty: Sequence[str], left_out: str, where: object) -> PencilError:

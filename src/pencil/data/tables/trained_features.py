@@ -16,13 +16,14 @@ from pencil.data.dataset import DataFacts
 from pencil.data.tables.columns import column
 from pencil.data.tables.features import missing
 from pencil.data.tables.vectors import is_vector, vectors
+from pencil.data.tables.words import MARK, has_words
 from pencil.errors import PencilError
 
-_REST = re.compile(r"\[[0-9]+\]$|=")
+_REST = re.compile(rf"\[[0-9]+\]$|=|{MARK}")
 
 
 def columns_of(titles: Sequence[str], names: Collection[str]) -> list[tuple[str, str]]:
-    """Return the column of each feature and the rest of its name: nothing, "[place]" of a list or "=text"."""
+    """Return the column of each feature and the rest of its name: nothing, "[place]" of a list, "=text" or "~word"."""
     known = set(names)
     return [_column_of(title, known) for title in titles]
 
@@ -52,6 +53,8 @@ def read_features(table: Any, titles: Sequence[str]) -> NDArray[np.float32]:
             rows[:, rests[""]] = _numbers(values, name)
         elif next(iter(rests)).startswith("["):
             rows[:, list(rests.values())] = _vectors(values, name, list(rests))
+        elif next(iter(rests)).startswith(MARK):
+            rows[:, list(rests.values())] = has_words(_texts(values, name), [rest.removeprefix(MARK) for rest in rests])
         else:
             codes = np.array([rests.get(f"={text}", -1) for text in _texts(values, name)], dtype=np.int64)
             known = np.flatnonzero(codes >= 0)

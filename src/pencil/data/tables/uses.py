@@ -48,7 +48,7 @@ def label_column(header: Sequence[str], features: Sequence[str], request: Reques
 def _alike(header: Sequence[str], features: Sequence[str], request: Request) -> list[str]:
     """Return the columns that are called as labels are, and are named as nothing else."""
     named = (request.text(name) for name in ("id", "split", "clean", "trusted", "image"))
-    other = {*features, *request.texts("features"), *named}
+    other = {*features, *request.texts("features"), *request.texts("words"), *named}
     return [name for name in header if _bare(name) in _LABEL_NAMES and name not in other]
 
 
@@ -83,7 +83,7 @@ def usual_column(header: Sequence[str], request: Request, name: str) -> str:
     if request.text(name) or name in header:
         return request.text(name) or name
     run = trained_features.columns_of(request.trained_features, header)
-    features = {*request.texts("features"), *(column for column, _ in run)}
+    features = {*request.texts("features"), *request.texts("words"), *(column for column, _ in run)}
     return next((column for column in header if _bare(column) == name and column not in features), "")
 
 
@@ -97,7 +97,7 @@ def split_column(table: Any, request: Request) -> str:
 
 
 def image_column(table: Any, request: Request) -> str:
-    if request.text("image") or request.texts("features") or request.trained_features:
+    if request.text("image") or request.texts("features") or request.texts("words") or request.trained_features:
         return request.text("image")
     if held := held_images.column_of_images(table):
         return held
