@@ -274,6 +274,11 @@ def test_a_page_left_open_decides_nothing_in_another_run(browser: Any, make: Cal
         page.context.close()
 
 
+def ready_to_hold(page: Any) -> None:
+    """Have all requests come by here from now on: the first ones after that may still slip past."""
+    page.route("**/api/**", lambda route: route.continue_())
+
+
 @contextmanager
 def held(page: Any, address: str) -> Iterator[None]:
     """Keep the one request that follows from the server until the block has ended."""
@@ -284,11 +289,13 @@ def held(page: Any, address: str) -> Iterator[None]:
         if requests:
             break
         page.wait_for_timeout(10)
+    assert requests, f"nothing asked for {address}; the page is at {page.locator('#place').text_content()}"
     requests[0].continue_()
 
 
 def accept_the_last_of_a_page(page: Any, *, then: str) -> None:
     """Accept the last of 60 examples, and press another key before the next page is there."""
+    ready_to_hold(page)
     for _ in range(59):
         page.keyboard.press("ArrowRight")
     with held(page, "**/api/page*"):
@@ -344,6 +351,7 @@ def test_a_key_before_an_undo_has_led_back_decides_nothing(
 ) -> None:
     with serving(make()) as server:
         page = opened(browser, server.address, troubles)
+        ready_to_hold(page)
         page.keyboard.press("a")
         said(page, "1 of 10")
         with held(page, "**/api/undo"):
