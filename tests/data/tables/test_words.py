@@ -11,6 +11,7 @@ import pencil
 from pencil.config import DataSettings
 from pencil.data import Dataset, Request, from_hugging_face, read
 from pencil.data.shown import show
+from pencil.data.tables import words as module
 from pencil.data.tables.words import MOST_WORDS, word_features, words_in
 from pencil.errors import PencilError
 
@@ -53,6 +54,12 @@ def test_words_that_several_rows_have_are_features() -> None:
     many = pa.table({"about": [" ".join(f"w{word}" for word in range(MOST_WORDS + 5)) + " often"] * 3 + ["often"]})
     titles = word_features(many, "about")[1]
     assert len(titles) == MOST_WORDS and titles[0] == "about~often", "the most frequent ones"
+
+
+def test_of_very_many_texts_fewer_words_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_CELLS", 25)
+    rows, titles = word_features(pa.table({"about": ["red white wine"] * 9 + ["wine"]}), "about")
+    assert rows.shape == (10, 2) and titles == ["about~wine", "about~red"]
 
 
 def test_texts_alone_are_learned_from_by_their_words(tmp_path: Path) -> None:

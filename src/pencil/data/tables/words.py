@@ -20,6 +20,8 @@ MARK = "~"
 """Between a column's name and a word in the name of a feature."""
 MOST_WORDS = 2_000
 """The most frequent ones of a column."""
+MOST_CELLS = 200_000_000
+"""Of all rows together: of very many texts fewer words are known, since all of them stand in memory."""
 LEAST_ROWS = 3
 """That a word must be in, for anything to be learned from it."""
 _SENTENCE = 3
@@ -50,7 +52,7 @@ def word_features(table: Any, name: str) -> tuple[NDArray[np.float32], list[str]
     frequent = sorted((word for word, rows in counts.items() if rows >= LEAST_ROWS), key=lambda w: (-counts[w], w))
     if not frequent:
         raise PencilError(f'no word of the column "{name}" is in {LEAST_ROWS} rows or more; give more or other texts.')
-    known = frequent[:MOST_WORDS]
+    known = frequent[: max(min(MOST_WORDS, MOST_CELLS // len(found)), 1)]
     return _marked(found, known), [f"{name}{MARK}{word}" for word in known]
 
 
