@@ -42,7 +42,7 @@ LEAST_DECAY = 5e-4
 FEW_DIRECTIONS = 16
 """In which rows may spread before they need more decay."""
 DECAY_TO_PULL = 0.1
-"""From 0.14 times the pull on, decay leaves nothing of a perceptron."""
+"""From 0.18 times the pull on, decay may leave nothing of a perceptron."""
 BOUNDED = {"lq", "truncated_lq", "mae", "mse"}
 """Losses that pull little where the network is wrong: more decay than usual would win against them."""
 

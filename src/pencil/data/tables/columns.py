@@ -63,6 +63,11 @@ def numbers(table: Any, names: Sequence[str]) -> NDArray[np.float64]:
     return np.stack(parts, axis=1)
 
 
+def is_text(kind: Any) -> bool:
+    """Say whether a type of Arrow's is one of texts."""
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
 def counts(kind: Any) -> bool:
     """Say whether a type of Arrow's is one of numbers."""
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))

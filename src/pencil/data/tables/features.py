@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from pencil.data.arrays import as_rows, blurred
 from pencil.data.dataset import DataFacts
-from pencil.data.tables.columns import as_floats, column, counts
+from pencil.data.tables.columns import as_floats, column, counts, is_text
 from pencil.data.tables.vectors import is_vector, vectors
 from pencil.data.tables.words import word_features
 from pencil.errors import PencilError
@@ -65,7 +65,7 @@ def _feature(table: Any, name: str) -> tuple[NDArray[Any], list[str]]:
         return vectors(values, name)
     if pa.types.is_null(values.type):
         raise PencilError(f'the column "{name}" is empty; leave it out of features.')
-    if not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)):
+    if not is_text(values.type):
         raise PencilError(
             f'the column "{name}" is {values.type}, neither numbers nor texts; turn it into numbers, or leave it out'
             f" (--set data.options.ignore={name})."

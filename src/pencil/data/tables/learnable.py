@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from pencil.data.tables.columns import column
+from pencil.data.tables.columns import column, is_text
 from pencil.data.tables.label_cells import NUMBER
 from pencil.data.tables.words import are_sentences
 from pencil.errors import PencilError
@@ -103,7 +103,7 @@ def _nothing_to_learn(names_of_rows: Sequence[str], empty: Sequence[str], left_o
 def beside(table: Any, used: Collection[str]) -> dict[str, NDArray[np.object_]]:
     """Return the texts of columns that are of no other use: people may want to read them."""
     found = {name: column(table, name) for name in table.column_names if name not in used}
-    texts = {name: values for name, values in found.items() if _is_text(values.type) and not _is_empty(values)}
+    texts = {name: values for name, values in found.items() if is_text(values.type) and not _is_empty(values)}
     return {name: np.array(values.fill_null("").to_pylist(), dtype=np.object_) for name, values in texts.items()}
 
 
@@ -111,7 +111,7 @@ def _refuse_broken_numbers(table: Any, names: Sequence[str], where: object) -> N
     """Refuse a column of texts where at least half of the different ones are numbers, but not all as they stand."""
     for name in names:
         values = column(table, name)
-        if not _is_text(values.type):
+        if not is_text(values.type):
             continue
         stray = _first_that_is_none(values)
         if stray is not None:
@@ -138,7 +138,7 @@ def that_name_rows(table: Any, names: Sequence[str]) -> list[str]:
 
 
 def _names_rows(values: Any) -> bool:
-    if not _is_text(values.type):
+    if not is_text(values.type):
         return False
     counts = pc.value_counts(values).field("counts")
     return len(counts) > _FEW and 2 * pc.equal(counts, 1).true_count > len(values)
@@ -217,10 +217,6 @@ def _is_whole(values: Any) -> bool:
 def _is_empty(values: Any) -> bool:
     """Say whether no cell of a column holds anything."""
     missing = pc.is_null(values, nan_is_null=True)
-    if _is_text(values.type):
+    if is_text(values.type):
         missing = pc.equal(values.fill_null(""), "")
     return bool(missing.true_count == len(values))
-
-
-def _is_text(kind: Any) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from pencil.data.tables.columns import column
+from pencil.data.tables.columns import column, is_text
 from pencil.errors import PencilError
 
 MARK = "~"
@@ -45,7 +45,7 @@ def are_sentences(values: Any) -> bool:
 def word_features(table: Any, name: str) -> tuple[NDArray[np.float32], list[str]]:
     """Return the frequent words of a column as features, the most frequent first, and what they are called."""
     values = column(table, name)
-    if not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)):
+    if not is_text(values.type):
         raise PencilError(f'the column "{name}" is {values.type}, not texts; name one of texts by data.options.words.')
     found = [words_in(text) for text in _texts(values)]
     counts = Counter(chain.from_iterable(found))
