@@ -12,7 +12,8 @@ from pencil.data import from_arrays
 from pencil.engine import Engine, Listener, Stopped
 from pencil.engine.guard import SLOWER, Guard, went_back
 from pencil.errors import PencilError
-from pencil.run.build import build_engine, choose_machine
+from pencil.run.build import build_engine
+from pencil.run.machine import choose_machine
 from pencil.run.plan import plan
 
 GIVEN = torch.tensor([100, 100])

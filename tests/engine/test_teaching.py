@@ -21,7 +21,8 @@ from pencil.engine.share import OwnBatches
 from pencil.engine.step import Step
 from pencil.errors import PencilError
 from pencil.losses import mix
-from pencil.run.build import build_engine, choose_machine
+from pencil.run.build import build_engine
+from pencil.run.machine import choose_machine
 from pencil.run.plan import plan
 from pencil.runtime import ALONE, Processes
 

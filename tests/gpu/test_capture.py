@@ -11,7 +11,8 @@ import pencil
 from pencil import plugins
 from pencil.data import Dataset, from_arrays
 from pencil.engine import Engine
-from pencil.run.build import build_engine, choose_machine
+from pencil.run.build import build_engine
+from pencil.run.machine import choose_machine
 from pencil.run.plan import plan
 
 pytestmark = [

@@ -12,7 +12,8 @@ from pencil.engine import Engine, Listener, low
 from pencil.engine.low import Moving, descend, look
 from pencil.engine.stepper import _compile
 from pencil.kernels import largest
-from pencil.run.build import build_engine, choose_machine
+from pencil.run.build import build_engine
+from pencil.run.machine import choose_machine
 from pencil.run.plan import plan
 
 pytestmark = [

@@ -8,7 +8,8 @@ import torch
 
 from pencil.data import from_arrays
 from pencil.engine import Engine, Listener, low
-from pencil.run.build import build_engine, choose_machine
+from pencil.run.build import build_engine
+from pencil.run.machine import choose_machine
 from pencil.run.plan import plan
 
 pytestmark = [

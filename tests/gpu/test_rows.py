@@ -8,7 +8,8 @@ import torch
 
 import pencil
 from pencil.engine.events import Listener
-from pencil.run.build import build_engine, choose_machine
+from pencil.run.build import build_engine
+from pencil.run.machine import choose_machine
 from pencil.run.plan import plan
 
 pytestmark = [

@@ -13,7 +13,8 @@ from pencil import data
 from pencil.config import HardwareSettings
 from pencil.data import Dataset
 from pencil.engine import Engine, Stopped
-from pencil.run.build import build_engine, choose_machine
+from pencil.run.build import build_engine
+from pencil.run.machine import choose_machine
 from pencil.run.plan import Plan, plan
 from pencil.types import Batch
 

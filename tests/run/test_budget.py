@@ -13,8 +13,8 @@ from pencil.engine import loop
 from pencil.errors import PencilError
 from pencil.run import budget, estimate
 from pencil.run.budget import shared
-from pencil.run.build import choose_machine
 from pencil.run.estimate import estimate_seconds
+from pencil.run.machine import choose_machine
 from pencil.run.plan import plan
 
 RNG = np.random.default_rng(0)

@@ -11,7 +11,8 @@ from pencil import data
 from pencil.config import HardwareSettings, merge
 from pencil.engine import ResidentFeed, StreamingFeed
 from pencil.errors import PencilError
-from pencil.run.build import build_engine, choose_machine
+from pencil.run.build import build_engine
+from pencil.run.machine import choose_machine
 from pencil.run.plan import plan
 from pencil.runtime import Processes
 

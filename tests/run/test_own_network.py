@@ -21,6 +21,7 @@ from pencil.data import from_arrays
 from pencil.export.network import export_network
 from pencil.export.write import export_run
 from pencil.review.desk import open_desk
+from pencil.run import try_network
 from pencil.run.fit import Interrupted
 from pencil.run.predict import predict_run
 
@@ -328,6 +329,48 @@ def test_a_network_that_needs_others_beside_an_example_is_refused_where_one_is_l
         pencil.fit(x, y, backbone=normalised(), out=tmp_path / "run", settings=settings, **how)
     assert not (tmp_path / "run").exists()
     pencil.fit(x[:60], y[:60], backbone=normalised(), settings=CPU, **how)
+
+
+class Picture(nn.Module):
+    """Finds classes in images of 8 × 8, and notes how those it has seen lay in memory."""
+
+    def __init__(self, flat: Callable[[Tensor], Tensor]) -> None:
+        super().__init__()
+        self.kernels, self.last, self.flat = nn.Conv2d(3, 4, 3, padding=1), nn.Linear(4 * 64, 2), flat
+        self.together: list[bool] = []
+
+    def forward(self, images: Tensor) -> Tensor:
+        self.together.append(images.is_contiguous(memory_format=torch.channels_last))
+        said: Tensor = self.last(self.flat(self.kernels(images)))
+        return said
+
+
+def viewed(planes: Tensor) -> Tensor:
+    return planes.view(len(planes), -1)
+
+
+def flattened(planes: Tensor) -> Tensor:
+    return planes.flatten(1)
+
+
+@pytest.mark.parametrize(("flat", "together"), [(viewed, False), (flattened, True)])
+def test_pixels_lie_together_where_a_network_manages(
+    flat: Callable[[Tensor], Tensor], together: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(try_network, "_faster_together", lambda device: True)
+    x = np.random.default_rng(0).integers(0, 256, (60, 8, 8, 3), dtype=np.uint8)
+    made: list[Picture] = []
+
+    def network(spec: Any, num_classes: int) -> Picture:
+        made.append(Picture(flat))
+        return made[-1]
+
+    result = pencil.fit(x, np.arange(60) % 2, backbone=network, epochs=[1, 1, 1], settings=CPU)
+    # The first ones are tried out.
+    learned = max(made, key=lambda one: len(one.together))
+    assert set(learned.together) == {together}
+    assert learned.kernels.weight.is_contiguous(memory_format=torch.channels_last) == together
+    assert len(result.predict(x)) == 60
 
 
 def test_images_that_become_one_pixel_are_not_learned_alone() -> None:

@@ -65,11 +65,12 @@ def test_large_distributions_are_written_as_their_strongest_classes(monkeypatch:
 
 def test_a_dense_table_is_chosen_where_it_fits(monkeypatch: pytest.MonkeyPatch) -> None:
     from pencil.run import build
+    from pencil.run.machine import choose_machine
     from pencil.table import ExampleTable, TopTable
 
     x, given, _ = _hundred_classes()
     planned: Plan = build_plan(x, given)
-    device = build.choose_machine(planned.settings.hardware).device
+    device = choose_machine(planned.settings.hardware).device
     assert build.table_kind(planned, device) is ExampleTable
     monkeypatch.setattr(build, "_free_memory", lambda device: 1_000_000)
     assert build.table_kind(planned, device) is MappedTable

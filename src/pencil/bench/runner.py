@@ -13,7 +13,8 @@ from pencil.bench.plain import synchronise
 from pencil.config import merge
 from pencil.data import Dataset
 from pencil.engine import Listener
-from pencil.run.build import build_engine, choose_machine
+from pencil.run.build import build_engine
+from pencil.run.machine import choose_machine
 from pencil.run.plan import Plan, plan
 
 

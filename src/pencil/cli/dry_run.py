@@ -25,9 +25,9 @@ def describe(
 ) -> None:
     """Make everything ready as training would, measure a few steps, and say what was found."""
     from pencil.run import plan
-    from pencil.run.build import choose_machine
     from pencil.run.estimate import estimate_seconds
     from pencil.run.inherit import open_parent, plan_from
+    from pencil.run.machine import choose_machine
     from pencil.run.refuse import refuse_place_in_data
     from pencil.run.total import plan_epochs
     from pencil.runtime import device_name

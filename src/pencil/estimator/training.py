@@ -18,8 +18,9 @@ from pencil.engine import predict
 from pencil.estimator.predictions import mean_predictions
 from pencil.estimator.progress import Lines
 from pencil.results.distributions import spread
-from pencil.run.build import build_engine, choose_machine
+from pencil.run.build import build_engine
 from pencil.run.label_rows import label_rows
+from pencil.run.machine import choose_machine
 from pencil.run.outcome import summarise
 from pencil.run.plan import Plan, plan
 from pencil.run.sittings import Sittings

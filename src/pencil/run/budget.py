@@ -6,8 +6,8 @@ from itertools import accumulate
 from numbers import Real
 
 from pencil.errors import PencilError
-from pencil.run.build import Machine
 from pencil.run.estimate import estimate_seconds
+from pencil.run.machine import Machine
 from pencil.run.plan import Plan
 
 MOST = 5

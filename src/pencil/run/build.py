@@ -4,7 +4,6 @@ import atexit
 import shutil
 import tempfile
 from collections.abc import Container, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,71 +13,23 @@ from numpy.typing import NDArray
 from torch import nn
 
 from pencil import kernels, plugins
-from pencil.config import HardwareSettings
 from pencil.data.dataset import Dataset, Examples, Inputs
 from pencil.data.transforms.augment import Prepare
 from pencil.engine import Engine, Feed, ResidentFeed, State, StreamingFeed, Watched
 from pencil.engine.evaluate import Evaluator
 from pencil.errors import PencilError
+from pencil.run.machine import Machine, on_machine, with_pixels_together
 from pencil.run.plan import Plan
-from pencil.runtime import (
-    ALONE,
-    Precision,
-    Processes,
-    choose_device,
-    choose_precision,
-    idle_gpu,
-    join_processes,
-    use_threads,
-)
+from pencil.run.try_network import takes_pixels_together
+from pencil.runtime import idle_gpu
 from pencil.table import KINDS, ExampleTable, MappedTable, TopTable
 
 RESIDENT_SHARE = 0.5
 """Share of the free memory that data may take on the device."""
-
-
 MANY_CLASSES = 2_000
 """From here on the strongest classes of a label say enough of it."""
 TABLE_SHARE = 0.3
 """Share of the free memory that a dense example table may take."""
-
-
-@dataclass(frozen=True)
-class Machine:
-    """Where a run computes."""
-
-    device: torch.device
-    precision: Precision
-    threads: int
-    processes: Processes = ALONE
-
-
-def choose_machine(hardware: HardwareSettings) -> Machine:
-    """Set up device, precision and threads, and join the other processes of this run."""
-    processes, device = join_processes(lambda: choose_device(hardware.device))
-    if device.type == "cuda":
-        torch.backends.cudnn.benchmark = True
-    return Machine(device, choose_precision(hardware.precision, device), use_threads(hardware.threads), processes)
-
-
-def on_machine(network: nn.Module, machine: Machine) -> nn.Module:
-    """Bring a network to the device and its numbers to the precision."""
-    return brought(network, machine.device, machine.precision.dtype)
-
-
-def brought(network: nn.Module, device: torch.device, dtype: torch.dtype) -> nn.Module:
-    """Bring a network to a device and its numbers to a type; torch would make complex ones real with them.
-
-    A tensor that repeats one number without holding it so often cannot be written, and becomes one that can.
-    """
-
-    def bring(tensor: torch.Tensor) -> torch.Tensor:
-        there = tensor.to(device, dtype if tensor.is_floating_point() else tensor.dtype)
-        repeats = any(not step and size > 1 for step, size in zip(there.stride(), there.shape, strict=True))
-        return there.contiguous() if repeats else there
-
-    network._apply(bring)  # type: ignore[no-untyped-call]
-    return network
 
 
 def build_engine(plan: Plan, machine: Machine, folder: Path | None = None) -> tuple[Engine, list[str]]:
@@ -98,16 +49,17 @@ def build_engine(plan: Plan, machine: Machine, folder: Path | None = None) -> tu
             machine.processes.same(*network.to(device).state_dict().values())
         return network
 
+    together = takes_pixels_together(plan, machine)
     torch.manual_seed(plan.network_seed)
     model = on_machine(new_network(), machine)
-    if dataset.preparation.kind == "images" and device.type == "cuda":
-        model = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    if together:
+        model = with_pixels_together(model)
     batch_size = min(plan.settings.optimizer.batch_size, len(dataset.train))
     steps = -(-len(dataset.train) // batch_size)
     method = plan.method.to(device=device, dtype=machine.precision.dtype)
     table = _table(plan, machine, batch_size, folder)
     state = State(model, method, table, plan.settings.optimizer, device, steps, plan.settings.teaching)
-    prepare = Prepare(dataset.preparation, plan.settings.seed).to(device)
+    prepare = Prepare(dataset.preparation, plan.settings.seed, pixels_together=together).to(device)
     resident, line = _fits(dataset.train.inputs, device, hardware.resident)
     feed: Feed = (
         ResidentFeed(dataset.train.inputs, device)

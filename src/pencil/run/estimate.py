@@ -9,7 +9,8 @@ import numpy as np
 import torch
 
 from pencil.engine import Engine, EpochRecord, Listener
-from pencil.run.build import Machine, build_engine
+from pencil.run.build import build_engine
+from pencil.run.machine import Machine
 from pencil.run.plan import Plan
 
 WARM_UP = 3

@@ -22,10 +22,11 @@ from pencil.results.folder import RunFolder
 from pencil.results.history import History
 from pencil.results.log_file import LogFile
 from pencil.run.budget import lengths_for
-from pencil.run.build import Machine, build_engine, choose_machine, try_table
+from pencil.run.build import build_engine, try_table
 from pencil.run.home import at_home
 from pencil.run.inherit import open_parent, plan_from
 from pencil.run.lengths import phase_lengths, refuse_other_total
+from pencil.run.machine import Machine, choose_machine
 from pencil.run.outcome import write_description, write_outcome
 from pencil.run.plan import Plan, plan
 from pencil.run.preparation import normalised_as_by

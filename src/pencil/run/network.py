@@ -16,8 +16,8 @@ from pencil.errors import PencilError
 from pencil.results.arrays import read_arrays
 from pencil.results.documents import read_classes, read_object
 from pencil.results.folder import RunFolder
-from pencil.run.build import brought
 from pencil.run.home import at_home
+from pencil.run.machine import brought
 from pencil.run.preparation import read_preparation
 from pencil.run.sittings import changed
 

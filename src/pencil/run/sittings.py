@@ -8,7 +8,7 @@ from pencil import plugins, recipes
 from pencil.config import Settings, to_document
 from pencil.config.own_code import code_in, without_folder
 from pencil.results.environment import environment
-from pencil.run.build import Machine
+from pencil.run.machine import Machine
 from pencil.runtime import device_name
 
 Environment = dict[str, Any]

@@ -18,7 +18,7 @@ from pencil.results.documents import damaged
 from pencil.results.folder import RunFolder
 from pencil.results.labels_table import check_labels
 from pencil.results.read import Run
-from pencil.run.build import brought
+from pencil.run.machine import brought
 from pencil.run.plan import Plan
 from pencil.table.rules import log_distribution
 

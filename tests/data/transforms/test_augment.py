@@ -159,3 +159,11 @@ def test_a_crop_larger_than_the_image_is_evaluated_with_its_padding(height: int,
     views = every_view(raw[0], 2, crop, crop)
     centre = views[(height + 4 - crop) // 2, (width + 4 - crop) // 2, False]
     assert torch.equal(Prepare(how, seed=0)(raw)[0], centre)
+
+
+def test_pixels_lie_together_or_apart_as_asked() -> None:
+    raw = images(4)
+    planes = Prepare(preparation(), 0)(raw, torch.arange(4), epoch(0))
+    pixels = Prepare(preparation(), 0, pixels_together=True)(raw, torch.arange(4), epoch(0))
+    assert torch.equal(planes, pixels)
+    assert planes.is_contiguous() and pixels.is_contiguous(memory_format=torch.channels_last)
