@@ -18,10 +18,22 @@ def is_stored(inputs: Inputs) -> bool:
 
 def spaced(inputs: Inputs, *, most_bytes: int, most: int | None = None) -> Iterator[NDArray[Any]]:
     """Yield the inputs, or evenly spaced ones where they are more than so many bytes or examples."""
+    yield from in_chunks(inputs, places(inputs, most_bytes=most_bytes, most=most))
+
+
+def places(inputs: Inputs, *, most_bytes: int, most: int | None = None) -> NDArray[np.int64]:
+    """Return where the inputs lie, or evenly spaced ones where they are more than so many bytes or examples."""
     count = len(inputs)
-    example_bytes = max(inputs.read(np.zeros(1, dtype=np.int64)).nbytes, 1) if count else 1
-    most = max(most_bytes // example_bytes, 1) if most is None else most
-    chosen = np.arange(count) if count <= most else np.linspace(0, count - 1, most).astype(np.int64)
-    step = max(_CHUNK_BYTES // example_bytes, 1)
-    for start in range(0, len(chosen), step):
-        yield inputs.read(chosen[start : start + step])
+    most = max(most_bytes // _example_bytes(inputs), 1) if most is None else most
+    return np.arange(count) if count <= most else np.linspace(0, count - 1, most).astype(np.int64)
+
+
+def in_chunks(inputs: Inputs, places: NDArray[np.int64]) -> Iterator[NDArray[Any]]:
+    """Yield the inputs of these places."""
+    step = max(_CHUNK_BYTES // _example_bytes(inputs), 1)
+    for start in range(0, len(places), step):
+        yield inputs.read(places[start : start + step])
+
+
+def _example_bytes(inputs: Inputs) -> int:
+    return max(inputs.read(np.zeros(1, dtype=np.int64)).nbytes, 1) if len(inputs) else 1

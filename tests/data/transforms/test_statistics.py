@@ -114,3 +114,23 @@ def test_skewed_features_may_have_gaps():
     rows = np.exp(2 * np.random.default_rng(0).normal(size=(500, 1))).astype(np.float32)
     rows[::3] = np.nan
     assert statistics.measure(ArrayInputs(rows), "rows").least == (float(np.nanmin(rows)),)
+
+
+@pytest.mark.parametrize(("values", "most"), [(2**24, 150), (30 * 40, 60)])
+def test_of_many_rows_some_tell_how_far_values_lie(monkeypatch, values, most):
+    monkeypatch.setattr(statistics, "_SOME", 100)
+    monkeypatch.setattr(statistics, "_SOME_VALUES", values)
+    monkeypatch.setattr(statistics, "_FEW", 10)
+    looked_at = []
+
+    def nanquantile(sample, *arguments, **more):
+        looked_at.append(sample.copy())
+        return quantile(sample, *arguments, **more)
+
+    quantile = np.nanquantile
+    monkeypatch.setattr(np, "nanquantile", nanquantile)
+    rows = np.arange(5003.0)[:, None] + np.zeros(30)
+    statistics.measure(ArrayInputs(rows.astype(np.float32)), "rows")
+    (sample,) = looked_at
+    assert most / 2 < len(sample) <= most
+    assert len(np.unique(np.diff(sample[:, 0]))) == 1 and sample[0, 0] == 0, "evenly spaced, across all chunks"

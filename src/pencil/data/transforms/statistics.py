@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pencil.data.dataset import Inputs
-from pencil.data.spaced import is_stored, spaced
+from pencil.data.spaced import in_chunks, is_stored, places
 from pencil.errors import PencilError
 
 _READ_BYTES = 2**33
@@ -17,7 +17,10 @@ _READ_BYTES = 2**33
 _READ_ONE_BY_ONE = 4096
 """Where each example is a call of the user's code, at most so many are measured."""
 _SOME = 4096
-"""Rows of a chunk that tell about how many lie how far."""
+"""Rows that tell about how many values lie how far."""
+_SOME_VALUES = 2**24
+"""So many numbers of them are held at most, but always `_FEW` rows."""
+_FEW = 256
 SKEWED = 5.0
 """Where the highest twentieth begins so many times as far from the middle as the lowest one ends, a logarithm helps."""
 FAR = 5.0
@@ -39,18 +42,16 @@ def measure(inputs: Inputs, kind: str, levels: Sequence[Sequence[int]] = ()) -> 
 
     Features that are the `levels` of one column share the deviation of the whole, so that they weigh as one feature.
     """
+    measured = places(inputs, most_bytes=_READ_BYTES, most=None if is_stored(inputs) else _READ_ONE_BY_ONE)
+    chunks = in_chunks(inputs, measured)
     if kind == "images":
-        mean, std = _of_pixels(_chunks(inputs))
+        mean, std = _of_pixels(chunks)
         return Statistics(tuple(mean.tolist()), tuple(_nowhere_zero(mean, std).tolist()))
-    return _of_rows(_chunks(inputs), levels)
+    return _of_rows(chunks, len(measured), levels)
 
 
 def _nowhere_zero(mean: NDArray[np.float64], std: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.where(std > 1e-7 * np.maximum(1, np.abs(mean)), std, 1.0)
-
-
-def _chunks(inputs: Inputs) -> Iterator[NDArray[Any]]:
-    return spaced(inputs, most_bytes=_READ_BYTES, most=None if is_stored(inputs) else _READ_ONE_BY_ONE)
 
 
 def _of_pixels(chunks: Iterator[NDArray[Any]]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -68,8 +69,8 @@ def _of_pixels(chunks: Iterator[NDArray[Any]]) -> tuple[NDArray[np.float64], NDA
     return mean, np.sqrt(np.maximum(variance, 0))
 
 
-def _of_rows(chunks: Iterator[NDArray[Any]], levels: Sequence[Sequence[int]]) -> Statistics:
-    plain, logarithms = _Moments(), _Moments()
+def _of_rows(chunks: Iterator[NDArray[Any]], count: int, levels: Sequence[Sequence[int]]) -> Statistics:
+    plain, logarithms, read = _Moments(), _Moments(), 0
     least, most, some = np.full(1, np.inf), np.full(1, -np.inf), list[NDArray[Any]]()
     for chunk in chunks:
         rows = chunk.astype(np.float64)
@@ -79,7 +80,9 @@ def _of_rows(chunks: Iterator[NDArray[Any]], levels: Sequence[Sequence[int]]) ->
         least, most = np.fmin(least, np.fmin.reduce(rows, axis=0)), np.fmax(most, np.fmax.reduce(rows, axis=0))
         plain.add(rows)
         logarithms.add(np.log(np.where(rows <= 0, 1, rows)))
-        some.append(chunk[:: max(1, len(chunk) // _SOME)])
+        step = max(1, count // max(_FEW, min(_SOME, _SOME_VALUES // max(1, chunk.shape[1]))))
+        some.append(chunk[-read % step :: step])
+        read += len(chunk)
     sample = np.concatenate(some).astype(np.float64)
     # Of a feature without any value nothing is asked but that it is none of those below.
     sample = np.where(np.isnan(sample).all(axis=0), plain.mean, sample)
@@ -93,8 +96,8 @@ def _of_rows(chunks: Iterator[NDArray[Any]], levels: Sequence[Sequence[int]]) ->
     wild = (ends[0] < nearest) | (ends[1] > farthest)
     near = np.clip(sample[:, wild], nearest[wild], farthest[wild])
     mean[wild], std[wild] = np.nanmean(near, axis=0), np.nanstd(near, axis=0)
-    for places in levels:
-        std[places] = np.sqrt(np.square(std[places]).sum())
+    for level in levels:
+        std[level] = np.sqrt(np.square(std[level]).sum())
     std = _nowhere_zero(mean, std)
     reach = np.fmax(farthest - mean, mean - nearest) / std
     return Statistics(tuple(mean.tolist()), tuple(std.tolist()), _of(skewed, least), _of(wild, reach))
