@@ -53,12 +53,32 @@ def test_rows_stay_floats_and_suggest_their_network():
     assert data.train.inputs.array.dtype == np.float32 and data.default_backbone == "mlp"
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize("value", [np.inf, -np.inf, 1e300])
 def test_a_value_that_is_no_number_is_named(value):
     rows = np.zeros((4, 3))
     rows[2, 1] = value
-    with pytest.raises(PencilError, match=f"row 3, column 2 is {value}"):
+    with pytest.raises(PencilError, match=rf"row 3, column 2 is {value}; .*NaN there".replace("+", r"\+")):
         from_arrays(rows, LABELS)
+
+
+def test_values_of_rows_may_be_missing():
+    rows = np.arange(12.0).reshape(4, 3)
+    rows[2, 1] = -np.float64(np.nan)
+    data = from_arrays(rows, LABELS)
+    assert np.isnan(data.train.inputs.array).sum() == 1 and np.isnan(data.train.inputs.array[2, 1])
+    assert data.facts["missing"] == "1 cells of column 2 are empty; the network sees them as the column's mean."
+    rows[2, 1] = np.nan
+    assert from_arrays(rows, LABELS).train.ids.tolist() == data.train.ids.tolist(), "there is more than one NaN"
+    rows[0, 2] = np.nan
+    assert from_arrays(rows, LABELS).facts["missing"].startswith("2 cells of 2 columns, column 2 and others are empty")
+    assert "missing" not in from_arrays(np.zeros((4, 3)), LABELS).facts
+
+
+def test_pixels_may_not_be_missing():
+    images = np.zeros((4, 8, 8))
+    images[1, 2, 3] = np.nan
+    with pytest.raises(PencilError, match=r"images hold NaN.*fill these in"):
+        from_arrays(images, LABELS)
 
 
 def test_ids_survive_another_order_and_tell_twins_apart():

@@ -262,6 +262,28 @@ def test_masked_values_are_refused(noisy: Any, fitted: PencilClassifier) -> None
     assert np.array_equal(fitted.predict(np.ma.array(x)), fitted.predict(x))
 
 
+def test_values_may_be_missing_but_not_infinite(noisy: Any) -> None:
+    x, y, _ = noisy
+    gaps = np.where(np.random.default_rng(0).random(x.shape) < 0.1, np.nan, x)
+    model = quick(epochs=2).fit(gaps, y)
+    assert model.predict(gaps[:5]).shape == (5,) and np.isfinite(model.predict_proba(gaps)).all()
+    for wrong in (np.full_like(x, np.inf), np.where(np.isnan(gaps), -np.inf, x)):
+        with pytest.raises(ValueError, match="infinity"):
+            quick().fit(wrong, y)
+        with pytest.raises(ValueError, match="infinity"):
+            model.predict(wrong)
+
+
+@pytest.mark.parametrize(
+    ("shape", "more"), [((30, 8, 8), {}), ((30, 5), {"raw": True, "backbone": torch.nn.Linear(5, 2)})]
+)
+def test_of_images_and_raw_inputs_nothing_may_be_missing(shape: tuple[int, ...], more: dict[str, Any]) -> None:
+    x = np.random.default_rng(0).random(shape)
+    x[3, 3] = np.nan
+    with pytest.raises(ValueError, match=r"NaN|missing"):
+        quick(epochs=1, settings=None, **more).fit(x, np.arange(30) % 2)
+
+
 def test_images_beyond_any_scale_are_refused_at_fit() -> None:
     deep = np.random.default_rng(0).integers(0, 65_536, (40, 8, 8), dtype=np.uint16)
     with pytest.raises(ValueError, match=r"image values reach to 65\d+; give 0 to 255 or 0 to 1"):

@@ -58,6 +58,8 @@ def from_arrays(
     preparation, backbone, facts = (describe_tensors(inputs), "", DataFacts()) if raw else describe_inputs(inputs)
     if not raw:
         facts |= blurred(plain(x), inputs)
+        if inputs.ndim == 2:
+            facts |= missing(inputs)
     # With names of classes, numbers count these, as ever, but texts are names.
     terms = labels.terms_of(sets[0], names) if by_name or sets[0].dtype.kind not in "iuf" else None
     return Dataset(
@@ -125,12 +127,12 @@ def describe_images(shape: tuple[int, int, int], crop: int = 0) -> tuple[Prepara
 def as_inputs(x: Any) -> NDArray[Any]:
     """Return inputs as uint8 images [n, H, W, C] or float32 rows [n, d].
 
-    Two dimensions are rows; three are grey images; four are images with 1, 3 or 4 channels, last or first
-    (last where both would do). Images are uint8, whole numbers or floats: values all within 0 to 1 are
-    scaled by 255, values within 0 to 255 are rounded.
+    Two dimensions are rows, in which NaN is a value that is missing; three are grey images; four are images with 1, 3
+    or 4 channels, last or first (last where both would do). Images are uint8, whole numbers or floats: values all
+    within 0 to 1 are scaled by 255, values within 0 to 255 are rounded.
     """
     if np.ma.is_masked(x):
-        raise PencilError("inputs have masked values; fill them in, or leave out their rows.")
+        raise PencilError("inputs have masked values; fill them in (of rows, with NaN), or leave out their rows.")
     array = as_array(x)
     if array.ndim < 2 or array.dtype.kind not in "biuf" or not array.size:
         raise PencilError(f"inputs are {array.dtype} of shape {array.shape}; give numbers: [n, d] or [n, H, W, C].")
@@ -146,21 +148,30 @@ def as_inputs(x: Any) -> NDArray[Any]:
     return np.ascontiguousarray(as_pixels(channels_last(array)))
 
 
-def as_rows(
-    array: NDArray[Any], columns: Sequence[str] | None = None, gaps: Sequence[bool] | None = None
-) -> NDArray[np.float32]:
-    """Return rows of finite float32; NaN, for a value that is missing, only in columns that may have `gaps`."""
+def as_rows(array: NDArray[Any], columns: Sequence[str] | None = None) -> NDArray[np.float32]:
+    """Return rows of float32: finite, or NaN for a value that is missing."""
     with np.errstate(over="ignore"):
         rows = np.ascontiguousarray(array, dtype=np.float32)
-    allowed = np.zeros(1, dtype=np.bool_) if gaps is None else np.array(gaps)
-    wrong = np.argwhere(~np.isfinite(rows) & ~(allowed & np.isnan(array)))
-    if len(wrong):
+    if len(wrong := np.argwhere(np.isinf(rows))):
         row, column = wrong[0]
         name = columns[column] if columns is not None else f"{column + 1}"
         raise PencilError(
-            f"row {row + 1}, column {name} is {array[row, column]}; fill in or leave out missing and infinite values."
+            f"row {row + 1}, column {name} is {array[row, column]}; leave out its row, or put NaN there, which stands"
+            " for a missing value."
         )
-    return rows
+    # There are many NaN, and rows are known again by their bytes.
+    return np.where(nan, np.float32(np.nan), rows) if (nan := np.isnan(rows)).any() else rows
+
+
+def missing(rows: NDArray[np.float32], columns: Sequence[str] | None = None) -> DataFacts:
+    """Return a line on values that are missing, if any are."""
+    counts = np.isnan(rows).sum(axis=0)
+    places = np.flatnonzero(counts)
+    if not len(places):
+        return {}
+    first = f'the column "{columns[places[0]]}"' if columns is not None else f"column {places[0] + 1}"
+    where = first if len(places) == 1 else f"{len(places)} columns, {first.removeprefix('the column ')} and others"
+    return {"missing": f"{counts.sum():,} cells of {where} are empty; the network sees them as the column's mean."}
 
 
 def blurred(given: Any, rows: NDArray[Any], columns: Sequence[str] | None = None) -> DataFacts:
@@ -194,6 +205,8 @@ def as_pixels(images: NDArray[Any]) -> NDArray[np.uint8]:
     if images.dtype == np.uint8:
         return images
     lowest, highest = float(images.min()), float(images.max())
+    if np.isnan(lowest):
+        raise PencilError("images hold NaN, where a number is missing; fill these in, or leave out their images.")
     if not (lowest >= 0 and highest <= 255):
         raise PencilError(
             f"image values reach from {lowest:g} to {highest:g}; give 0 to 255 or 0 to 1, without normalising"

@@ -34,12 +34,16 @@ PARAMETERS = {
 }
 """Settings that a classifier has parameters for."""
 
+GAPS = {"ensure_all_finite": "allow-nan"}
+"""Values of rows may be missing; those of images and of raw inputs may not, which is said where they are read."""
+
 
 class PencilClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A neural network that is trained on partly wrong labels and corrects them on the way.
 
     X holds rows [n, d] or images [n, H, W], [n, H, W, C] or [n, C, H, W] (0 to 255 or 0 to 1), as a NumPy array, a
-    torch tensor, a pandas data frame or lists. Rows get a perceptron, images a convolutional network.
+    torch tensor, a pandas data frame or lists. Rows get a perceptron, images a convolutional network. NaN in rows is a
+    value that is missing.
 
     Parameters
     ----------
@@ -100,7 +104,7 @@ class PencilClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Train on X and its partly wrong labels y."""
         refuse_masked(X=X, y=y)
         noted = copy.copy(self)  # Where this fit fails, the columns of the one before count.
-        x, given = validate_data(noted, plain(X), plain(y), dtype="numeric", allow_nd=True)
+        x, given = validate_data(noted, plain(X), plain(y), dtype="numeric", allow_nd=True, **GAPS)
         check_classification_targets(given)
         encoder = LabelEncoder().fit(given)
         if len(encoder.classes_) < 2:
@@ -124,7 +128,7 @@ class PencilClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Return the probability of each class, [n, C] in the order of `classes_`."""
         check_is_fitted(self)
         refuse_masked(X=X)
-        x = validate_data(self, plain(X), dtype="numeric", allow_nd=True, reset=False)
+        x = validate_data(self, plain(X), dtype="numeric", allow_nd=True, reset=False, **GAPS)
         if x.shape[1:] != self._shape:
             raise InvalidInput(
                 f"X has examples of shape {x.shape[1:]}, but the classifier was fitted on {self._shape}."
@@ -172,6 +176,7 @@ class PencilClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = True
+        tags.input_tags.allow_nan = True
         return tags
 
 

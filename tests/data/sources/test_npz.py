@@ -27,7 +27,7 @@ def test_the_names_x_train_and_y_train_do_too(load_data, tmp_path):
         ({"x": np.eye(2), "y": [0, 1], "x_test": np.eye(2)}, 'no array "y_test"'),
         ({"x": np.eye(2), "y": [0, 1, 0]}, "3 labels for 2 examples"),
         ({"x": np.eye(2), "y": np.array([{}, {}])}, "write plain arrays"),
-        ({"x": np.array([[0, np.nan]]), "y": [0]}, "row 1, column 2 is nan"),
+        ({"x": np.array([[0, np.inf]]), "y": [0]}, "row 1, column 2 is inf"),
     ],
 )
 def test_wrong_content_is_named_with_its_file(load_data, tmp_path, arrays, message):

@@ -170,7 +170,7 @@ def test_a_column_of_embeddings_becomes_features(load_data, tmp_path, kind):
     [
         ([[1.0, 2.0], [1.0], [1.0, 2.0]], r'row 2, column "v" has 1 numbers, others have 2'),
         ([[1.0, 2.0], None, [1.0, 2.0]], r'row 2, column "v" has 0 numbers'),
-        ([[1.0, 2.0], [None, 2.0], [1.0, 2.0]], r"row 2, column v\[0\] is nan"),
+        ([[1.0, 2.0], [np.inf, 2.0], [1.0, 2.0]], r"row 2, column v\[0\] is inf"),
         ([["a"], ["b"], ["c"]], "neither numbers nor texts"),
     ],
 )
@@ -178,6 +178,14 @@ def test_embeddings_that_do_not_fit_are_named(load_data, tmp_path, embeddings, m
     pa.parquet.write_table(pa.table({"v": embeddings, "label": [0, 1, 0]}), tmp_path / "t.parquet")
     with pytest.raises(PencilError, match=message):
         load_data(tmp_path / "t.parquet", held_out=0.0)
+
+
+def test_a_number_of_a_list_may_be_missing(load_data, tmp_path):
+    table = pa.table({"v": [[1.0, 2.0], [None, 2.0], [1.0, 2.0], [3.0, 4.0]], "label": list("abab")})
+    pa.parquet.write_table(table, tmp_path / "t.parquet")
+    data = load_data(tmp_path / "t.parquet", held_out=0.0)
+    assert np.isnan(data.train.inputs.array).tolist() == [[False] * 2, [True, False], [False] * 2, [False] * 2]
+    assert '1 cells of the column "v[0]" are empty' in data.facts["missing"]
 
 
 @pytest.mark.parametrize(

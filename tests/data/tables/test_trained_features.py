@@ -84,7 +84,7 @@ def test_empty_cells_of_numbers(table):
         ("a\n2020-01-01\n2020-01-02\n", "a", 'holds "2020-01-01", the run was trained on numbers'),
         ({"a": ["1", "few"]}, "a", 'holds "few", the run was trained on numbers'),
         ("a\n1\ninf\n", "a", "row 2, column a is inf"),
-        ({"v": [[1.0], [None]]}, "v[0]", r"row 2, column v\[0\] is nan"),
+        ({"v": [[1.0], [np.inf]]}, "v[0]", r"row 2, column v\[0\] is inf"),
         ("a,a\n1,1\n", "a", 'two columns called "a"'),
         ("a\n1\n", "b=x", 'it has no column "b", which the run was trained on'),
         ("a\n1\n", "v[0]", 'it has no column "v", which the run was trained on'),

@@ -76,3 +76,9 @@ def counts(kind: Any) -> bool:
 def as_floats(values: Any) -> NDArray[np.float64]:
     """Return numbers as floats, NaN where one is missing."""
     return np.asarray(pc.cast(values, pa.float64(), safe=False).to_numpy(zero_copy_only=False), dtype=np.float64)
+
+
+def as_texts(values: Any) -> list[str]:
+    """Return values as texts; one that is missing is empty."""
+    found: list[str] = pc.fill_null(pc.cast(values, pa.large_string()), "").to_pylist()
+    return found

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from pencil.data.arrays import as_rows, blurred
+from pencil.data.arrays import as_rows, blurred, missing
 from pencil.data.dataset import DataFacts
-from pencil.data.tables.columns import as_floats, column, counts, is_text
+from pencil.data.tables.columns import as_floats, as_texts, column, counts, is_text
 from pencil.data.tables.vectors import is_vector, vectors
 from pencil.data.tables.words import word_features
 from pencil.errors import PencilError
@@ -25,33 +25,21 @@ _MOST_LEVELS = 1000
 def features(table: Any, names: Sequence[str], words: Collection[str] = ()) -> tuple[NDArray[np.float32], DataFacts]:
     """Return the features as rows, and facts about them, first of all their names.
 
-    Numbers are as they are, lists side by side, and each text is a column, but of columns in `words` each frequent word
-    is. A cell of numbers may be empty.
+    Numbers are as they are, lists side by side, and each text is a column, but of `words` each frequent word is.
     """
-    parts, titles, single, together = [], list[str](), list[bool](), list[list[int]]()
+    parts, titles, together = [], list[str](), list[list[int]]()
     for name in [*names, *words]:
         values, own = word_features(table, name) if name in words else _feature(table, name)
         parts.append(values)
         if values.dtype == np.bool_:
             together.append(list(range(len(titles), len(titles) + len(own))))
         titles += own
-        single += [own == [name]] * len(own)
     twice = [title for title, count in Counter(titles).items() if count > 1]
     if twice:
         raise PencilError(f'two features would be called "{twice[0]}"; rename the column "{twice[0]}" or its fellow.')
     exact = np.concatenate(parts, axis=1)
-    rows = as_rows(exact, titles, gaps=single)
+    rows = as_rows(exact, titles)
     return rows, {**blurred(exact, rows, titles), **missing(rows, titles), "features": titles, "levels": together}
-
-
-def missing(rows: NDArray[np.float32], titles: Sequence[str]) -> DataFacts:
-    """Return a line on numbers that are missing, if any are."""
-    counts = np.isnan(rows).sum(axis=0)
-    found = [title for title, count in zip(titles, counts, strict=True) if count]
-    if not found:
-        return {}
-    where = f'the column "{found[0]}"' if len(found) == 1 else f'{len(found)} columns, "{found[0]}" and others'
-    return {"missing": f"{counts.sum():,} cells of {where} are empty; the network sees them as the column's mean."}
 
 
 def _feature(table: Any, name: str) -> tuple[NDArray[Any], list[str]]:
@@ -71,8 +59,7 @@ def _feature(table: Any, name: str) -> tuple[NDArray[Any], list[str]]:
             f" (--set data.options.ignore={name})."
         )
     # A missing text is a level of its own: that it is missing may say something.
-    plain = np.array(["" if value is None else value for value in values.to_pylist()], dtype=np.str_)
-    levels, codes = np.unique(plain, return_inverse=True)
+    levels, codes = np.unique(np.array(as_texts(values), dtype=np.str_), return_inverse=True)
     if len(levels) > _MOST_LEVELS:
         raise PencilError(
             f'the column "{name}" has {len(levels)} different texts; leave it out (--set data.options.ignore={name}).'

@@ -11,10 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from pencil.data.arrays import as_rows
+from pencil.data.arrays import as_rows, missing
 from pencil.data.dataset import DataFacts
-from pencil.data.tables.columns import column
-from pencil.data.tables.features import missing
+from pencil.data.tables.columns import as_texts, column
 from pencil.data.tables.vectors import is_vector, vectors
 from pencil.data.tables.words import MARK, has_words
 from pencil.errors import PencilError
@@ -59,7 +58,7 @@ def read_features(table: Any, titles: Sequence[str]) -> NDArray[np.float32]:
             codes = np.array([rests.get(f"={text}", -1) for text in _texts(values, name)], dtype=np.int64)
             known = np.flatnonzero(codes >= 0)
             rows[known, codes[known]] = 1
-    return as_rows(rows, titles, gaps=[not rest for _, rest in columns_of(titles, table.column_names)])
+    return as_rows(rows, titles)
 
 
 def unseen_texts(table: Any, titles: Sequence[str]) -> dict[str, dict[int, str]]:
@@ -82,12 +81,11 @@ def _places(table: Any, titles: Sequence[str]) -> dict[str, dict[str, int]]:
 
 def _texts(values: Any, name: str) -> list[str]:
     try:
-        found = pc.cast(values, pa.string()).to_pylist()
+        return as_texts(values)
     except pa.ArrowException as error:
         raise PencilError(
             f'the column "{name}" is {values.type}, the run was trained on texts there; give texts.'
         ) from error
-    return ["" if text is None else text for text in found]
 
 
 def _numbers(values: Any, name: str) -> NDArray[np.float64]:

@@ -9,11 +9,9 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from pencil.data.tables.columns import column, is_text
+from pencil.data.tables.columns import as_texts, column, is_text
 from pencil.errors import PencilError
 
 MARK = "~"
@@ -38,7 +36,7 @@ def words_in(text: str) -> set[str]:
 
 def are_sentences(values: Any) -> bool:
     """Say whether most texts of a column are more than a name or a number of something."""
-    lengths = [len(words_in(text)) for text in _texts(values)]
+    lengths = [len(words_in(text)) for text in as_texts(values)]
     return bool(lengths) and float(np.median(lengths)) >= _SENTENCE
 
 
@@ -47,7 +45,7 @@ def word_features(table: Any, name: str) -> tuple[NDArray[np.float32], list[str]
     values = column(table, name)
     if not is_text(values.type):
         raise PencilError(f'the column "{name}" is {values.type}, not texts; name one of texts by data.options.words.')
-    found = [words_in(text) for text in _texts(values)]
+    found = [words_in(text) for text in as_texts(values)]
     counts = Counter(chain.from_iterable(found))
     frequent = sorted((word for word, rows in counts.items() if rows >= LEAST_ROWS), key=lambda w: (-counts[w], w))
     if not frequent:
@@ -67,8 +65,3 @@ def _marked(found: Sequence[set[str]], words: Sequence[str]) -> NDArray[np.float
     for row, own in enumerate(found):
         marked[row, [places[word] for word in own if word in places]] = 1
     return marked
-
-
-def _texts(values: Any) -> list[str]:
-    texts: list[str] = pc.fill_null(pc.cast(values, pa.large_string()), "").to_pylist()
-    return texts
