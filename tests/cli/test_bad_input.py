@@ -76,7 +76,6 @@ DATA: dict[str, tuple[Callable[[Path], Path], tuple[str, ...]]] = {
     "no labels at all": (lambda p: write_rows(p / "d.npz", y=GOOD * 0 - 1), ("no labels", "at least two classes")),
     "no array of labels": (lambda p: write_rows(p / "d.npz", y=None), ("d.npz", '"y"')),
     "a fractional label": (lambda p: write_rows(p / "d.npz", y=GOOD + 0.5), ("d.npz", "row 1", "0.5", "whole")),
-    "a feature that is no number": (lambda p: write_rows(p / "d.npz", x=features(np.nan)), ("d.npz", "row 5", "nan")),
     "an infinite feature": (lambda p: write_rows(p / "d.npz", x=features(np.inf)), ("d.npz", "row 5", "inf")),
     "a truncated image": (truncated_image, ("dog/2.png",)),
     "a file that is no image": (text_among_images, ("dog/notes.png",)),

@@ -66,7 +66,7 @@ def test_values_of_rows_may_be_missing():
     rows[2, 1] = -np.float64(np.nan)
     data = from_arrays(rows, LABELS)
     assert np.isnan(data.train.inputs.array).sum() == 1 and np.isnan(data.train.inputs.array[2, 1])
-    assert data.facts["missing"] == "1 cells of column 2 are empty; the network sees them as the column's mean."
+    assert data.facts["missing"] == "one cell of column 2 is empty; the network sees it as the column's mean."
     rows[2, 1] = np.nan
     assert from_arrays(rows, LABELS).train.ids.tolist() == data.train.ids.tolist(), "there is more than one NaN"
     rows[0, 2] = np.nan

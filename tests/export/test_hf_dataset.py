@@ -8,6 +8,8 @@ from typing import Any
 
 import datasets
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
 import torch
 from PIL import Image
@@ -15,6 +17,7 @@ from PIL import Image
 import pencil
 from pencil import data
 from pencil.config import DataSettings
+from pencil.data.tables.uses import CORRECTED
 from pencil.errors import PencilError
 from pencil.export.hf_dataset import add_corrected_labels
 from pencil.export.write import export_run
@@ -121,6 +124,36 @@ def test_other_data_becomes_a_dataset(photo_run: Path, table_run: Path, array_ru
     table: Any = datasets.load_from_disk(str(tmp_path / "table"))
     assert table.column_names[:3] == ["id", "size", "label"]
     assert [row["label"] for row in table if row["id"] == "5"] == [None]
+
+
+def test_columns_of_a_table_are_what_they_were(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    said = ["good and cheap", "bad but not cheap at all"]
+    table = pa.table(
+        {
+            "key": [f"k{n}" for n in range(40)],
+            "said": [said[n % 2] for n in range(40)],
+            "colour": [("red", "", "green=dark")[n % 3] for n in range(40)],
+            "place": rng.normal(size=(40, 3)).astype(np.float32).tolist(),
+            "v[0]": [float(n) for n in range(40)],
+            "size": [None if n == 7 else n / 2 for n in range(40)],
+            "kind": [f"{'ab'[n % 2]}" for n in range(40)],
+        }
+    )
+    pa.parquet.write_table(table, tmp_path / "t.parquet")
+    options = {"id": "key", "label": "kind", "words": "said"}
+    pencil.fit(
+        tmp_path / "t.parquet", out=tmp_path / "run", epochs=(1, 1, 1), settings=QUICK | {"data": {"options": options}}
+    )
+    export_run(tmp_path / "run", "hf_dataset", tmp_path / "out")
+    found = datasets.load_from_disk(str(tmp_path / "out")).sort("size")
+    assert set(found.column_names) == {*table.column_names, "id", "label", *CORRECTED} - {"key", "kind"}
+    before = {row["key"]: row for row in table.to_pylist()}
+    for row in found:
+        own = before[row["id"]]
+        assert [row[name] for name in ("said", "colour", "v[0]")] == [own[name] for name in ("said", "colour", "v[0]")]
+        np.testing.assert_array_equal(np.float32(row["place"]), np.float32(own["place"]))
+        assert row["size"] == own["size"] or (own["size"] is None and np.isnan(row["size"]))
 
 
 @pytest.mark.parametrize("name", ["id", "label"])

@@ -171,6 +171,8 @@ def missing(rows: NDArray[np.float32], columns: Sequence[str] | None = None) -> 
         return {}
     first = f'the column "{columns[places[0]]}"' if columns is not None else f"column {places[0] + 1}"
     where = first if len(places) == 1 else f"{len(places)} columns, {first.removeprefix('the column ')} and others"
+    if counts.sum() == 1:
+        return {"missing": f"one cell of {where} is empty; the network sees it as the column's mean."}
     return {"missing": f"{counts.sum():,} cells of {where} are empty; the network sees them as the column's mean."}
 
 

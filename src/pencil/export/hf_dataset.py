@@ -18,6 +18,7 @@ from pencil.data.located import Located, read_dataset, relocated
 from pencil.data.request import Request
 from pencil.data.shown import encode
 from pencil.data.sources.hf import open_dataset
+from pencil.data.tables.as_columns import as_columns
 from pencil.data.tables.uses import CORRECTED
 from pencil.errors import PencilError
 from pencil.export.labels import Labels, read_labels
@@ -110,14 +111,14 @@ def _made(labels: Labels, wanted: Any, datasets: Any) -> Any:
         located = Located(source, labels.ids, whole=True)
         rows = np.stack([located.read(row) for row in range(len(located))])
         rows = rows.reshape(len(rows), -1).astype(np.int64 if source.preparation.whole else np.float32)
-        titles = source.facts.get("features")
-        parts = {"features": rows} if titles is None else dict(zip(titles, rows.T, strict=True))
+        titles, levels = source.facts.get("features"), source.facts.get("levels", [])
+        parts = {"features": rows} if titles is None else as_columns(rows, titles, levels, _texts(located))
         if taken := [name for name in ("id", "label", *CORRECTED) if name in parts]:
             raise PencilError(
                 f'the run has a feature "{taken[0]}", and the dataset a column of that name; use --to csv or parquet.'
             )
         for name, values in parts.items():
-            number = datasets.Value(str(values.dtype))
+            number = datasets.Value("string" if values.dtype == np.object_ else str(values.dtype))
             features[name] = number if values.ndim == 1 else datasets.Sequence(number, length=values.shape[1])
             columns[name] = values
     features["label"] = datasets.ClassLabel(names=list(labels.classes))
@@ -125,6 +126,12 @@ def _made(labels: Labels, wanted: Any, datasets: Any) -> Any:
     return datasets.Dataset.from_dict(
         columns | _values(labels), datasets.Features(features | _features(labels)), split="train"
     )
+
+
+def _texts(located: Located) -> dict[str, list[str]]:
+    """Return what people see beside the features, but for what the export has columns for."""
+    seen = [dict(located.texts(row)) for row in range(len(located))]
+    return {name: [texts[name] for texts in seen] for name in seen[0] if name not in ("id", "label", *CORRECTED)}
 
 
 def _picture(images: Any, row: int) -> Any:

@@ -185,7 +185,7 @@ def test_a_number_of_a_list_may_be_missing(load_data, tmp_path):
     pa.parquet.write_table(table, tmp_path / "t.parquet")
     data = load_data(tmp_path / "t.parquet", held_out=0.0)
     assert np.isnan(data.train.inputs.array).tolist() == [[False] * 2, [True, False], [False] * 2, [False] * 2]
-    assert '1 cells of the column "v[0]" are empty' in data.facts["missing"]
+    assert 'one cell of the column "v[0]" is empty' in data.facts["missing"]
 
 
 @pytest.mark.parametrize(
