@@ -64,18 +64,18 @@ def test_large_distributions_are_written_as_their_strongest_classes(monkeypatch:
 
 
 def test_a_dense_table_is_chosen_where_it_fits(monkeypatch: pytest.MonkeyPatch) -> None:
-    from pencil.run import build
+    from pencil.run import example_table
     from pencil.run.machine import choose_machine
     from pencil.table import ExampleTable, TopTable
 
     x, given, _ = _hundred_classes()
     planned: Plan = build_plan(x, given)
     device = choose_machine(planned.settings.hardware).device
-    assert build.table_kind(planned, device) is ExampleTable
-    monkeypatch.setattr(build, "_free_memory", lambda device: 1_000_000)
-    assert build.table_kind(planned, device) is MappedTable
-    monkeypatch.setattr(build, "MANY_CLASSES", 100)
-    assert build.table_kind(planned, device) is TopTable
+    assert example_table.table_kind(planned, device) is ExampleTable
+    monkeypatch.setattr(example_table, "free_memory", lambda device: 1_000_000)
+    assert example_table.table_kind(planned, device) is MappedTable
+    monkeypatch.setattr(example_table, "MANY_CLASSES", 100)
+    assert example_table.table_kind(planned, device) is TopTable
 
 
 def build_plan(x: np.ndarray, given: np.ndarray) -> Plan:
@@ -132,7 +132,7 @@ def test_a_run_goes_on_with_the_table_it_has_where_less_memory_is_free(
     hardware: dict[str, Any] = {"hardware": {"device": "cpu"}}
     with pytest.raises(Interrupted):
         pencil.fit(x, given, out=tmp_path / "run", epochs=[1, 2, 1], settings=hardware, progress=_Stopping())
-    monkeypatch.setattr("pencil.run.build._free_memory", lambda device: 0)
+    monkeypatch.setattr("pencil.run.example_table.free_memory", lambda device: 0)
     with pytest.raises(pencil.PencilError, match=r"another kind of table \(dense\) than hardware.table is now \(top\)"):
         pencil.fit(x, given, out=tmp_path / "run", resume=True, settings={"hardware": {"table": "top"}})
     assert len(pencil.fit(x, given, out=tmp_path / "run", resume=True).history) == 4

@@ -1,11 +1,11 @@
 """`pencil reproduce`: the paper's tables and figures at one command."""
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from pencil.allowance import processors
 from pencil.cli.failure import guarded
 from pencil.config import merge, override
 from pencil.errors import PencilError
@@ -82,7 +82,7 @@ def reproduce(
             raise PencilError("results are written from records, nothing is run for them; give results alone.")
         _write_results(page, reference or Path("reference"))
         return
-    at_once = parallel or ((os.cpu_count() or 1) if quick else 1)
+    at_once = parallel or (processors() if quick else 1)
     asked, places = _settings(assign or [], root, weights, quick=quick, parallel=at_once)
     wanted = Wanted(
         dataset=dataset, quick=quick, epochs=epochs, backbone=backbone, settings=asked, places=places

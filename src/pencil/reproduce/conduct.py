@@ -1,13 +1,13 @@
 """Runs the trials that have no record yet, and writes a record as soon as a run is finished."""
 
 import contextlib
-import os
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from pencil import backbones, data, recipes
+from pencil.allowance import processors
 from pencil.config import DataSettings, from_document, read_toml, to_document
 from pencil.errors import PencilError
 from pencil.reproduce.again import made_again
@@ -140,4 +140,4 @@ def _where(trial: Trial) -> dict[str, Any]:
 
 def threads_for(parallel: int) -> int:
     """Return how many threads each of several runs may use on this machine's CPU."""
-    return max(1, (os.cpu_count() or 1) // parallel)
+    return max(1, processors() // parallel)

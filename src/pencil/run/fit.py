@@ -22,7 +22,8 @@ from pencil.results.folder import RunFolder
 from pencil.results.history import History
 from pencil.results.log_file import LogFile
 from pencil.run.budget import lengths_for
-from pencil.run.build import build_engine, try_table
+from pencil.run.build import build_engine
+from pencil.run.example_table import try_table
 from pencil.run.home import at_home
 from pencil.run.inherit import open_parent, plan_from
 from pencil.run.lengths import phase_lengths, refuse_other_total

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
+from pencil.allowance import memory
 from pencil.config import HardwareSettings
 from pencil.runtime import (
     ALONE,
@@ -58,3 +59,8 @@ def brought(network: nn.Module, device: torch.device, dtype: torch.dtype) -> nn.
 def with_pixels_together(network: nn.Module) -> nn.Module:
     """Lay a network's kernels out as images are whose numbers of a pixel lie side by side."""
     return network.to(memory_format=torch.channels_last)  # type: ignore[call-overload, no-any-return]
+
+
+def free_memory(device: torch.device) -> int:
+    """Return how many bytes there still are on a device."""
+    return int(torch.cuda.mem_get_info(device)[0]) if device.type == "cuda" else memory()

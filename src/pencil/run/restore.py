@@ -11,7 +11,7 @@ from pencil.config.settings import MOST_THREADS, HardwareSettings
 from pencil.engine import Engine
 from pencil.errors import PencilError
 from pencil.results.checkpoint_store import Checkpoint
-from pencil.run.build import kind_of_state
+from pencil.run.example_table import kind_of_state
 from pencil.run.plan import Plan
 from pencil.run.session import HISTORY, Session
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import torch
 
+from pencil.allowance import processors
 from pencil.errors import PencilError, did_you_mean
 
 
@@ -83,8 +84,7 @@ def use_threads(count: int) -> int:
     """Set the number of CPU threads (0: as many as this process may run on) and return it."""
     if count < 0:
         raise PencilError(f"hardware.threads is {count}; give 0 or more.")
-    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    torch.set_num_threads(count or min(available, torch.get_num_threads()))
+    torch.set_num_threads(count or min(processors(), torch.get_num_threads()))
     return torch.get_num_threads()
 
 

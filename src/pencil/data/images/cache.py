@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pencil.allowance import processors
 from pencil.data.arrays import SMALL_SIDE
 from pencil.data.images.decode import DEEP, decode, image_size
 from pencil.errors import TOO_LARGE, PencilError
@@ -196,4 +197,4 @@ def _decode_into(images: NDArray[np.uint8], size: tuple[int, int], bits: int, ro
 
 
 def _threads() -> int:
-    return min(32, os.cpu_count() or 1)
+    return min(32, processors())
