@@ -99,3 +99,6 @@ def test_the_default_follows_the_data() -> None:
     name, warning = backbones.default("", InputSpec("images", (3, 224, 224)), photographs=True)
     assert name == "resnet50"
     assert warning is not None and "backbone_options.weights=FILE" in warning and "timm:NAME" in warning
+    assert "data.options.size" not in warning, "what came as arrays has the size it has"
+    _, warning = backbones.default("", InputSpec("images", (3, 224, 224)), photographs=True, resizable=True)
+    assert warning is not None and "--set data.options.size=64" in warning

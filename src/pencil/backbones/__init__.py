@@ -43,6 +43,11 @@ def check(name: str, options: Mapping[str, Any]) -> None:
         _check_options(name, _found(name), options)
 
 
+def is_built_in(name: str) -> bool:
+    """Say whether a network is one of this folder's: not a library's, a plug-in's or a user's own."""
+    return name in plugins.names(__name__)
+
+
 def in_library(name: str) -> bool:
     """Say whether a network is one of a library's."""
     library, colon, _ = name.partition(":")
@@ -101,7 +106,9 @@ def _made(
     return network
 
 
-def default(dataset_default: str, spec: InputSpec, *, photographs: bool) -> tuple[str, str | None]:
+def default(
+    dataset_default: str, spec: InputSpec, *, photographs: bool, resizable: bool = False
+) -> tuple[str, str | None]:
     """Choose a backbone for a dataset that none was named for; the second value is a warning, or None."""
     if dataset_default:
         return dataset_default, None
@@ -110,10 +117,14 @@ def default(dataset_default: str, spec: InputSpec, *, photographs: bool) -> tupl
     if spec.kind == "tensors":
         raise PencilError("no network is usual for inputs that are taken as they are; give one by backbone.")
     if photographs or max(spec.shape[1:]) > SMALL_SIDE:
+        smaller = (
+            f" Where {SMALL_SIDE} × {SMALL_SIDE} pixels are enough a small network learns them in a fraction of the"
+            f" time: --set data.options.size={SMALL_SIDE}."
+        )
         return "resnet50", (
             "training resnet50 from scratch, which is weak on little data: start from published weights with "
             "--set backbone_options.weights=FILE, or name a pretrained network with --backbone timm:NAME."
-        )
+        ) + (smaller if resizable else "")
     return "small_cnn", None
 
 

@@ -147,12 +147,16 @@ class DataFacts(TypedDict, total=False):
 
     features: list[str]
     """What the columns of its rows are called."""
+    columns: list[str]
+    """Of which column of a table each feature is: one of numbers, lists, texts or sentences."""
     levels: list[list[int]]
     """Places among these of the texts of one column, which weigh as one feature together."""
     label_column: str
     split_column: str
     photographs: bool
     """Its images are large: networks for photographs, not for small pictures."""
+    resizable: bool
+    """Its images are files, kept in the size that the option `size` asks for."""
     subset: str
     """By which rule examples of a larger set were chosen."""
     noise: dict[str, Any]

@@ -228,8 +228,10 @@ def one_spelling(document: Document, asked: Document) -> Document:
 def _with_backbone(settings: Settings, dataset: Dataset) -> tuple[Settings, str | None]:
     if settings.backbone:
         return settings, None
-    photographs = bool(dataset.facts.get("photographs"))
-    name, warning = backbones.default(dataset.default_backbone, dataset.preparation.spec, photographs=photographs)
+    photographs, resizable = (bool(dataset.facts.get(fact)) for fact in ("photographs", "resizable"))
+    name, warning = backbones.default(
+        dataset.default_backbone, dataset.preparation.spec, photographs=photographs, resizable=resizable
+    )
     return replace(settings, backbone=name), warning
 
 

@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pytest
 
+from pencil.backbones import SMALL_SIDE
 from pencil.config import DataSettings
 from pencil.data import read
 from pencil.errors import PencilError
@@ -89,6 +90,10 @@ def test_small_images_are_kept_large_ones_are_photographs(fakes, load_data, tmp_
     large = load_data(fakes.image_folder(tmp_path / "large", side=300))
     assert (large.preparation.raw_shape, large.preparation.crop) == ((256, 256, 3), 224)
     assert large.default_backbone == "" and large.facts["photographs"]
+    smaller = load_data(tmp_path / "large", options={"size": SMALL_SIDE})
+    assert smaller.default_backbone == "small_cnn", "as a run that chooses a large network says"
+    (said,) = [line for line in plan(load_data(tmp_path / "large"), {}).warnings if "resnet50" in line]
+    assert f"--set data.options.size={SMALL_SIDE}" in said
 
 
 def test_options_set_the_sizes(fakes, load_data, tmp_path):

@@ -49,6 +49,7 @@ def read_images(
     if pretrained:
         preparation = replace(preparation, mean=IMAGENET.mean, std=IMAGENET.std)
     inputs = MappedInputs(path, 0, len(files))
+    facts |= {"resizable": True}
     return inputs, preparation, backbone, facts | (_dark(inputs) if bits == DEEP and is_deep(files[0]) else {})
 
 
