@@ -24,7 +24,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def write(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
+    path.write_text(text, encoding="utf-8")
 
 
 def test_without_limits_all_of_the_machine_is_used(root: Path) -> None:
@@ -53,7 +53,7 @@ def test_memory_held_for_files_is_given_back(root: Path) -> None:
     write(root / "proc/self/cgroup", "0::/outer/inner\n")
     write(root / "sys/fs/cgroup/outer/memory.max", "50000\n")
     write(root / "sys/fs/cgroup/outer/memory.current", "40000\n")
-    write(root / "sys/fs/cgroup/outer/memory.stat", "anon 7\ninactive_file 15000\n")
+    write(root / "sys/fs/cgroup/outer/memory.stat", "anon 7\ninactive_file 10000\nactive_file 5000\n")
     assert allowance.memory() == 25_000
     write(root / "sys/fs/cgroup/outer/memory.current", "90000\n")
     assert allowance.memory() == 0
@@ -68,6 +68,14 @@ def test_groups_of_version_1_limit_too(root: Path) -> None:
     write(root / "sys/fs/cgroup/memory/memory.usage_in_bytes", "30000\n")
     write(root / "sys/fs/cgroup/memory/memory.stat", "inactive_file 1\ntotal_inactive_file 10000\n")
     assert allowance.processors() == 3 and allowance.memory() == 40_000
+
+
+def test_a_tree_of_version_1_may_be_called_in_another_order_than_its_kinds(root: Path) -> None:
+    write(root / "proc/self/cgroup", "3:cpuacct,cpu:/größe\n")
+    write(root / "sys/fs/cgroup/cpu,cpuacct/größe/cpu.cfs_quota_us", "200000\n")
+    write(root / "sys/fs/cgroup/cpu,cpuacct/größe/cpu.cfs_period_us", "100000\n")
+    (root / "sys/fs/cgroup/cpu").symlink_to("cpu,cpuacct")
+    assert allowance.processors() == 2
 
 
 @pytest.mark.parametrize("text", ["", "nonsense\n", "0:\n", "::\n0::/gone\n", "4:memory:/x\n"])

@@ -44,9 +44,9 @@ def _of_groups() -> Iterator[int]:
         used = _number(_read(folder / ("memory.usage_in_bytes" if one else "memory.current")))
         if limit is None or used is None or limit >= UNLIMITED:
             continue
-        held = "total_inactive_file" if one else "inactive_file"
-        files = (line.split() for line in _read(folder / "memory.stat").splitlines())
-        yield limit - used + next((int(size) for name, size in files if name == held), 0)
+        held = ("total_inactive_file", "total_active_file") if one else ("inactive_file", "active_file")
+        parts = (line.partition(" ") for line in _read(folder / "memory.stat").splitlines())
+        yield limit - used + sum(_number(size) or 0 for name, _, size in parts if name in held)
 
 
 def _quotas() -> Iterator[float]:
@@ -66,7 +66,9 @@ def _groups(kind: str) -> Iterator[tuple[Path, bool]]:
         _, kinds, path = (*line.split(":", 2), "", "")[:3]
         if kinds and kind not in kinds.split(","):
             continue
-        top = ROOT / "sys/fs/cgroup" / kinds
+        trees = ROOT / "sys/fs/cgroup"
+        # A tree of several kinds may be called in another order than here; each of its kinds leads there as well.
+        top = trees / (kinds if not kinds or (trees / kinds).is_dir() else kind)
         names = [name for name in path.split("/") if name]
         for depth in range(len(names) + 1):
             # Seen from a container, its own group may be the top, whatever it is called outside.
@@ -76,7 +78,7 @@ def _groups(kind: str) -> Iterator[tuple[Path, bool]]:
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text(encoding="ascii")
+        return path.read_text(encoding="utf-8", errors="surrogateescape")
     except (OSError, ValueError):
         return ""
 

@@ -186,6 +186,8 @@ def test_digits_that_32_bits_do_not_hold_are_no_features() -> None:
     far = x + np.array([0.0, 1e9, 0.0])
     words = r"column 2 varies by \d\.\d* around \d{9,10}(\.\d+)?, which 32 bits do not tell apart; subtract \d{9}"
     assert re.match(words, from_arrays(far, y).facts["blurred"])
+    far[3, 1] = far[:, 0] = np.nan
+    assert re.match(words, from_arrays(far, y).facts["blurred"]), "of a column with gaps it counts as well"
     with pytest.raises(PencilError, match=words):
         pencil.fit(far, y, epochs=[1, 1, 1])
 

@@ -67,6 +67,14 @@ def test_normalised_images_are_refused():
         from_torch(TensorDataset(torch.randn(4, 3, 8, 8), torch.arange(4)))
 
 
+def test_a_missing_value_is_refused_where_all_would_have_to_be_called_to_count_them():
+    rows = torch.zeros(20, 3)
+    rows[17, 1] = torch.nan
+    data = from_torch(TensorDataset(rows, torch.arange(20) % 2))
+    with pytest.raises(PencilError, match=r"example 17 holds NaN; fill in .* or give its rows as an array"):
+        data.train.inputs.read(np.arange(20))
+
+
 def test_shapes_must_agree():
     items = [(np.zeros((8, 8, 3), np.uint8), 0), (np.zeros((9, 8, 3), np.uint8), 1)]
     data = from_torch(items)

@@ -136,6 +136,11 @@ def test_columns_of_a_table_are_what_they_were(tmp_path: Path) -> None:
             "colour": [("red", "", "green=dark")[n % 3] for n in range(40)],
             "place": rng.normal(size=(40, 3)).astype(np.float32).tolist(),
             "v[0]": [float(n) for n in range(40)],
+            "one": [[float(n)] for n in range(40)],
+            "a=b": [("u", "v")[n % 2] for n in range(40)],
+            "a=c": [("v", "w")[n % 2] for n in range(40)],
+            "said~length": [float(-n) for n in range(40)],
+            "kind[0]": [float(2 * n) for n in range(40)],
             "size": [None if n == 7 else n / 2 for n in range(40)],
             "kind": [f"{'ab'[n % 2]}" for n in range(40)],
         }
@@ -151,7 +156,8 @@ def test_columns_of_a_table_are_what_they_were(tmp_path: Path) -> None:
     before = {row["key"]: row for row in table.to_pylist()}
     for row in found:
         own = before[row["id"]]
-        assert [row[name] for name in ("said", "colour", "v[0]")] == [own[name] for name in ("said", "colour", "v[0]")]
+        same = ("said", "colour", "v[0]", "one", "a=b", "a=c", "said~length", "kind[0]")
+        assert [row[name] for name in same] == [own[name] for name in same]
         np.testing.assert_array_equal(np.float32(row["place"]), np.float32(own["place"]))
         assert row["size"] == own["size"] or (own["size"] is None and np.isnan(row["size"]))
 

@@ -6,6 +6,7 @@ import math
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,13 +16,14 @@ from torch import Tensor, nn
 from torch.utils.data import TensorDataset
 
 import pencil
-from pencil import PencilError
+from pencil import PencilError, plugins
+from pencil.backbones.small_cnn import SmallCNN
 from pencil.config import read_toml
 from pencil.data import from_arrays
 from pencil.export.network import export_network
 from pencil.export.write import export_run
 from pencil.review.desk import open_desk
-from pencil.run import try_network
+from pencil.run import build, layout
 from pencil.run.fit import Interrupted
 from pencil.run.predict import predict_run
 
@@ -334,9 +336,9 @@ def test_a_network_that_needs_others_beside_an_example_is_refused_where_one_is_l
 class Picture(nn.Module):
     """Finds classes in images of 8 × 8, and notes how those it has seen lay in memory."""
 
-    def __init__(self, flat: Callable[[Tensor], Tensor]) -> None:
+    def __init__(self, flat: Callable[[Tensor], Tensor], colours: int = 3) -> None:
         super().__init__()
-        self.kernels, self.last, self.flat = nn.Conv2d(3, 4, 3, padding=1), nn.Linear(4 * 64, 2), flat
+        self.kernels, self.last, self.flat = nn.Conv2d(colours, 4, 3, padding=1), nn.Linear(4 * 64, 2), flat
         self.together: list[bool] = []
 
     def forward(self, images: Tensor) -> Tensor:
@@ -353,24 +355,64 @@ def flattened(planes: Tensor) -> Tensor:
     return planes.flatten(1)
 
 
+@pytest.mark.parametrize("colours", [1, 3])
+@pytest.mark.parametrize("given", ["function", "the same each time", "plug-in"])
 @pytest.mark.parametrize(("flat", "together"), [(viewed, False), (flattened, True)])
 def test_pixels_lie_together_where_a_network_manages(
-    flat: Callable[[Tensor], Tensor], together: bool, monkeypatch: pytest.MonkeyPatch
+    flat: Callable[[Tensor], Tensor], together: bool, given: str, colours: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(try_network, "_faster_together", lambda device: True)
-    x = np.random.default_rng(0).integers(0, 256, (60, 8, 8, 3), dtype=np.uint8)
+    monkeypatch.setattr(layout, "_faster_together", lambda device: True)
+    x = np.random.default_rng(0).integers(0, 256, (60, 8, 8, colours), dtype=np.uint8)
     made: list[Picture] = []
+    built: list[bool] = []
 
     def network(spec: Any, num_classes: int) -> Picture:
-        made.append(Picture(flat))
+        if given != "the same each time" or not made:
+            made.append(Picture(flat, colours))
         return made[-1]
 
-    result = pencil.fit(x, np.arange(60) % 2, backbone=network, epochs=[1, 1, 1], settings=CPU)
-    # The first ones are tried out.
-    learned = max(made, key=lambda one: len(one.together))
-    assert set(learned.together) == {together}
-    assert learned.kernels.weight.is_contiguous(memory_format=torch.channels_last) == together
+    def with_pixels_together(network: nn.Module) -> nn.Module:
+        built.append(True)
+        return lay_out(network)
+
+    lay_out = build.with_pixels_together
+    monkeypatch.setattr(build, "with_pixels_together", with_pixels_together)
+    if given == "plug-in":
+        entry = SimpleNamespace(load=lambda: network)
+        monkeypatch.setattr(plugins, "entry_points", lambda group, name: [entry] if name == "picture" else [])
+    backbone = "picture" if given == "plug-in" else network
+    result = pencil.fit(x, np.arange(60) % 2, backbone=backbone, epochs=[1, 1, 1], settings=CPU)
+    assert bool(built) == together
+    if colours > 1 and given != "the same each time":
+        # The first ones are tried out.
+        assert set(max(made, key=lambda one: len(one.together)).together) == {together}
+    assert result.model.kernels.weight.is_contiguous(), "as safetensors wants it"
     assert len(result.predict(x)) == 60
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_a_built_in_network_predicts_on_pixels_as_it_is_fastest(
+    together: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(layout, "_faster_together", lambda device: together)
+    x, y = np.random.default_rng(0).integers(0, 256, (60, 8, 8, 3), dtype=np.uint8), np.arange(60) % 2
+    np.savez(tmp_path / "new.npz", x=x)
+    network = {"backbone": "small_cnn", "epochs": [1, 1, 1]}
+    result = pencil.fit(x, y, out=tmp_path / "run", settings=CPU, **network)
+    assert all(value.is_contiguous() for value in result.model.state_dict().values()), "as safetensors wants it"
+    classifier = pencil.PencilClassifier(device="cpu", **network).fit(x, y)
+    seen: list[bool] = []
+    forward = SmallCNN.forward
+
+    def look(self: SmallCNN, images: Tensor) -> Tensor:
+        seen.append(images.is_contiguous(memory_format=torch.channels_last))
+        return forward(self, images)
+
+    monkeypatch.setattr(SmallCNN, "forward", look)
+    result.predict(x)
+    predict_run(tmp_path / "run", tmp_path / "new.npz")
+    classifier.predict_proba(x)
+    assert seen == [together] * 3
 
 
 def test_images_that_become_one_pixel_are_not_learned_alone() -> None:

@@ -183,13 +183,15 @@ def blurred(given: Any, rows: NDArray[Any], columns: Sequence[str] | None = None
         return {}
     some = slice(None, None, -(-len(exact) // LOOKED_AT))
     exact = exact[some].astype(np.float64)
-    lost, spread = (exact - rows[some]).std(axis=0), exact.std(axis=0)
+    known = np.flatnonzero(~np.isnan(exact).all(axis=0))
+    exact, rounded = exact[:, known], rows[some][:, known]
+    lost, spread = np.nanstd(exact - rounded, axis=0), np.nanstd(exact, axis=0)
     wrong = np.flatnonzero(lost > MOST_LOST * spread)
     if not len(wrong):
         return {}
-    column, mean = wrong[0], exact[:, wrong[0]].mean()
-    name = columns[column] if columns is not None else f"{column + 1}"
-    line = f"column {name} varies by {spread[column]:.3g} around {mean:.12g}, which 32 bits do not tell apart; subtract"
+    first, mean = wrong[0], np.nanmean(exact[:, wrong[0]])
+    name = columns[known[first]] if columns is not None else f"{known[first] + 1}"
+    line = f"column {name} varies by {spread[first]:.3g} around {mean:.12g}, which 32 bits do not tell apart; subtract"
     return {"blurred": f"{line} {mean:.12g} from it."}
 
 

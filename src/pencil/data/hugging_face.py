@@ -21,6 +21,7 @@ from pencil.data.request import Request
 from pencil.data.tables import trained_features
 from pencil.data.tables.learnable import beside, learnable
 from pencil.data.tables.uses import CORRECTED
+from pencil.data.tables.words import MARK
 from pencil.errors import PencilError, did_you_mean
 
 OPTIONS = ("config", "split", "label", "image", "features", "words", "ignore", "id", "clean", *image_files.OPTIONS)
@@ -199,9 +200,10 @@ def _said_by_a_run(rows: Any) -> set[str]:
 
 def _texts(parts: Mapping[str, Part], label: str, request: Request, facts: DataFacts) -> dict[str, NDArray[np.object_]]:
     """Return the texts of all sets that are no features and of no other use."""
-    used = {label, request.text("id"), request.text("clean"), *(title.partition("=")[0] for title in facts["features"])}
-    shared = set.intersection(*(set(part.rows.column_names) for part in parts.values()))
     kinds = parts["train"].rows.features
+    features = trained_features.columns_of(facts["features"], kinds)
+    used = {label, request.text("id"), request.text("clean"), *(name for name, rest in features if rest[:1] != MARK)}
+    shared = set.intersection(*(set(part.rows.column_names) for part in parts.values()))
     columns = [name for name in kinds if name in shared - used and getattr(kinds[name], "dtype", "") in _TEXTS]
     return beside(_joined(parts, columns).with_format("arrow")[:], ()) if columns else {}
 

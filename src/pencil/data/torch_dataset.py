@@ -49,7 +49,7 @@ class CalledInputs:
         if self.raw is not None:
             one = self._as_given(raw, place)
         elif raw.ndim == 1:
-            one = as_rows(raw[None])[0]
+            one = _row(raw, place)
         else:
             one = _pixels(raw, self.scale, place)
         if one.shape != self.shape:
@@ -169,6 +169,17 @@ def _raw_input(dataset: Any, place: int, *, any_shape: bool = False) -> NDArray[
 def _in_colours(image: Any) -> Any:
     """Return a Pillow image that has a palette in colours: its own numbers are places in the palette."""
     return image.convert("RGB") if getattr(image, "mode", None) == "P" else image
+
+
+def _row(raw: NDArray[Any], place: int) -> NDArray[np.float32]:
+    row: NDArray[np.float32] = as_rows(raw[None])[0]
+    # All would have to be called to tell how many are missing, and where.
+    if np.isnan(row).any():
+        raise PencilError(
+            f"example {place} holds NaN; fill in what is missing in the dataset, or give its rows as an array, where"
+            " NaN stands for a missing value."
+        )
+    return row
 
 
 def _pixels(raw: NDArray[Any], scale: float, place: int) -> NDArray[np.uint8]:

@@ -117,7 +117,7 @@ class PencilClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         # All at the end: where a later fit fails, what was learned before still goes together.
         validate_data(self, plain(X), skip_check_array=True)
         self.classes_, self._shape, self._scale = encoder.classes_, x.shape[1:], scale
-        self.model_, self._preparation = learned.model, learned.preparation
+        self.model_, self._network_name, self._preparation = learned.model, learned.backbone, learned.preparation
         self.label_distributions_, self.label_quality_ = learned.distributions, learned.quality
         self.pred_probs_ = learned.pred_probs
         self.corrected_labels_ = self.classes_[learned.corrected]
@@ -138,7 +138,8 @@ class PencilClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             if self.raw and (inputs.dtype.kind == "i") != self._preparation.whole:
                 kinds = ("whole numbers", "floats") if inputs.dtype.kind == "i" else ("floats", "whole numbers")
                 raise InvalidInput(f"X holds {kinds[0]}, but the classifier was fitted on {kinds[1]}; give the same.")
-            return probabilities(self.model_, self._preparation, inputs, self._device(self._scale))
+            where = self._device(self._scale)
+            return probabilities(self.model_, self._network_name, self._preparation, inputs, where)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the most probable class of each example."""

@@ -20,6 +20,7 @@ from pencil.estimator.progress import Lines
 from pencil.results.distributions import spread
 from pencil.run.build import build_engine
 from pencil.run.label_rows import label_rows
+from pencil.run.layout import suits_pixels_together, with_planes
 from pencil.run.machine import choose_machine
 from pencil.run.outcome import summarise
 from pencil.run.plan import Plan, plan
@@ -36,6 +37,7 @@ class Learned:
     """What training gives back, all of it on the CPU."""
 
     model: nn.Module
+    backbone: str
     preparation: Preparation
     distributions: NDArray[np.float32]
     corrected: NDArray[np.int64]
@@ -62,22 +64,25 @@ def train(dataset: Dataset, asked: Document, epochs: int | Sequence[int] | None,
     whole = believed.shares
     if believed.classes.shape[1]:
         whole = spread(believed.classes, believed.shares, dataset.num_classes)
-    model = engine.state.network.eval().to("cpu", torch.float32)
-    preparation = prepared.dataset.preparation
-    return Learned(model, preparation, whole, believed.corrected, believed.quality, pred_probs, summary.fields())
+    model = with_planes(engine.state.network.eval().to("cpu", torch.float32))
+    name, preparation = prepared.settings.backbone, prepared.dataset.preparation
+    return Learned(model, name, preparation, whole, believed.corrected, believed.quality, pred_probs, summary.fields())
 
 
 def _plan(dataset: Dataset, asked: Document, epochs: int | Sequence[int] | None) -> Plan:
     return plan_epochs(partial(plan, dataset), plain_numbers(asked), read_epochs(epochs))
 
 
-def probabilities(model: nn.Module, preparation: Preparation, inputs: NDArray[Any], device: str) -> NDArray[Any]:
-    """Return class probabilities [N, C] of raw inputs."""
+def probabilities(
+    model: nn.Module, backbone: str, preparation: Preparation, inputs: NDArray[Any], device: str
+) -> NDArray[Any]:
+    """Return class probabilities [N, C] of raw inputs, by a network and its name."""
     where = choose_device(device)
     # In 64 bits a row's answer does not depend on which other rows are asked with it; images would take too long.
     exact = preparation.kind == "rows" and where.type == "cpu"
     precision = PRECISIONS["64-true" if exact else "32-true"]
     network = copy.deepcopy(model).to(where, precision.dtype)
-    prepare = Prepare(preparation, seed=0).to(where)
+    together = suits_pixels_together(backbone, preparation.kind, where)
+    prepare = Prepare(preparation, seed=0, pixels_together=together).to(where)
     found: NDArray[Any] = predict(network, ArrayInputs(inputs), prepare, precision, where).numpy()
     return found

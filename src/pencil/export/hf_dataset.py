@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pencil.data import labels as label_values
+from pencil.data.dataset import DataFacts
 from pencil.data.hugging_face import Part, class_names, is_hugging_face, label_column
 from pencil.data.located import Located, read_dataset, relocated
 from pencil.data.request import Request
@@ -111,8 +113,7 @@ def _made(labels: Labels, wanted: Any, datasets: Any) -> Any:
         located = Located(source, labels.ids, whole=True)
         rows = np.stack([located.read(row) for row in range(len(located))])
         rows = rows.reshape(len(rows), -1).astype(np.int64 if source.preparation.whole else np.float32)
-        titles, levels = source.facts.get("features"), source.facts.get("levels", [])
-        parts = {"features": rows} if titles is None else as_columns(rows, titles, levels, _texts(located))
+        parts = _columns(rows, source.facts, located)
         if taken := [name for name in ("id", "label", *CORRECTED) if name in parts]:
             raise PencilError(
                 f'the run has a feature "{taken[0]}", and the dataset a column of that name; use --to csv or parquet.'
@@ -126,6 +127,12 @@ def _made(labels: Labels, wanted: Any, datasets: Any) -> Any:
     return datasets.Dataset.from_dict(
         columns | _values(labels), datasets.Features(features | _features(labels)), split="train"
     )
+
+
+def _columns(rows: NDArray[Any], facts: DataFacts, located: Located) -> dict[str, NDArray[Any]]:
+    if "columns" not in facts:
+        return {"features": rows}
+    return as_columns(rows, facts["features"], facts["columns"], facts["levels"], _texts(located))
 
 
 def _texts(located: Located) -> dict[str, list[str]]:

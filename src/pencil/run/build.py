@@ -14,9 +14,9 @@ from pencil.engine import Engine, Feed, ResidentFeed, State, StreamingFeed, Watc
 from pencil.engine.evaluate import Evaluator
 from pencil.errors import PencilError
 from pencil.run.example_table import make_table
-from pencil.run.machine import Machine, free_memory, on_machine, with_pixels_together
+from pencil.run.layout import takes_pixels_together, with_pixels_together
+from pencil.run.machine import Machine, free_memory, on_machine
 from pencil.run.plan import Plan
-from pencil.run.try_network import takes_pixels_together
 from pencil.runtime import idle_gpu
 
 RESIDENT_SHARE = 0.5

@@ -26,6 +26,7 @@ from pencil.run.build import build_engine
 from pencil.run.example_table import try_table
 from pencil.run.home import at_home
 from pencil.run.inherit import open_parent, plan_from
+from pencil.run.layout import with_planes
 from pencil.run.lengths import phase_lengths, refuse_other_total
 from pencil.run.machine import Machine, choose_machine
 from pencil.run.outcome import write_description, write_outcome
@@ -259,7 +260,7 @@ def _train(
         folder.seal(folder.config, *folder.description, *folder.outcome)
         folder.set_state("finished")
     machine.processes.leader_says(True)  # The others wait for what the leading one has written.
-    return Result(engine.state.network.eval(), folder.path, kept, prepared.dataset.terms)
+    return Result(with_planes(engine.state.network.eval()), folder.path, kept, prepared.dataset.terms)
 
 
 def _way_on(prepared: Plan, folder: RunFolder, kept: tempfile.TemporaryDirectory[str] | None) -> str:

@@ -56,11 +56,6 @@ def brought(network: nn.Module, device: torch.device, dtype: torch.dtype) -> nn.
     return network
 
 
-def with_pixels_together(network: nn.Module) -> nn.Module:
-    """Lay a network's kernels out as images are whose numbers of a pixel lie side by side."""
-    return network.to(memory_format=torch.channels_last)  # type: ignore[call-overload, no-any-return]
-
-
 def free_memory(device: torch.device) -> int:
     """Return how many bytes there still are on a device."""
     return int(torch.cuda.mem_get_info(device)[0]) if device.type == "cuda" else memory()

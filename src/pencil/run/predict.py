@@ -22,6 +22,7 @@ from pencil.engine import predict
 from pencil.errors import PencilError, did_you_mean
 from pencil.results.documents import damaged, read_classes, read_object
 from pencil.results.folder import RunFolder
+from pencil.run.layout import suits_pixels_together
 from pencil.run.network import load_network
 from pencil.run.preparation import read_preparation
 from pencil.run.unseen import notes_on_texts
@@ -103,7 +104,8 @@ def predict_with(
             f"{preparation.raw_shape}; give data of the same kind."
         )
     precision, where = _as_it_is(model)
-    prepare = Prepare(replace(preparation), settings.seed).to(where)
+    together = suits_pixels_together(settings.backbone, preparation.kind, where)
+    prepare = Prepare(replace(preparation), settings.seed, pixels_together=together).to(where)
     probabilities = predict(model, examples.inputs, prepare, precision, where)
     classes = read_classes(folder.classes)
     given = _in_classes(examples.given, dataset.class_names, classes)

@@ -1,21 +1,19 @@
 """Tries a network that need not fit the examples before a run begins: what does not fails here, in one line."""
 
-import platform
 from collections.abc import Mapping
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from pencil.backbones import in_library, is_users_own
+from pencil.backbones import in_library, is_built_in, is_users_own
 from pencil.data.transforms.augment import Prepare
 from pencil.errors import PencilError
 from pencil.lines import first_line
-from pencil.run.machine import Machine, on_machine, with_pixels_together
+from pencil.run.machine import Machine, on_machine
 from pencil.run.plan import Plan
 
 EXAMPLES = 2
-X86 = ("x86_64", "amd64")
 TOLD = {
     "images": "images with normalised colours",
     "rows": "rows with standardised numbers (raw=True gives numbers as they are)",
@@ -26,10 +24,10 @@ TOLD = {
 def try_network(plan: Plan, machine: Machine) -> None:
     """Make the run's network; one that may not fit the data must turn examples into a number for each class."""
     network, name = plan.new_network(), plan.settings.backbone
-    if is_users_own(name) or plan.dataset.preparation.kind == "tensors":
+    if not (is_built_in(name) or in_library(name)) or plan.dataset.preparation.kind == "tensors":
         _check_parameters(network, name)
         _check_redrawn(plan, network, name)
-        inputs = _inputs(plan, machine)
+        inputs = first_inputs(plan, machine)
         network = on_machine(network, machine)
         told, classes = TOLD[plan.dataset.preparation.kind], plan.dataset.num_classes
         places, unkept = _places(network), {key: value.clone() for key, value in _unkept(network).items()}
@@ -41,36 +39,6 @@ def try_network(plan: Plan, machine: Machine) -> None:
             _outputs(network.eval(), inputs, machine, name, told, classes)
     if single := _single(plan, machine):
         _check_single(on_machine(network, machine), plan, machine, single)
-
-
-def takes_pixels_together(plan: Plan, machine: Machine) -> bool:
-    """Say whether images may come with the numbers of a pixel side by side, which GPUs and x86 compute on faster.
-
-    Code that counts on a plane for each colour, as `view` does, fails on these, so others' networks are tried.
-    """
-    if plan.dataset.preparation.kind != "images" or not _faster_together(machine.device):
-        return False
-    name = plan.settings.backbone
-    return not (is_users_own(name) or in_library(name)) or _manages(plan, machine)
-
-
-def _faster_together(device: torch.device) -> bool:
-    """Say what was measured: CPUs that are no x86 were about twice as fast on planes."""
-    return device.type == "cuda" or (device.type == "cpu" and platform.machine().lower() in X86)
-
-
-def _manages(plan: Plan, machine: Machine) -> bool:
-    try:
-        network = with_pixels_together(on_machine(plan.new_network(), machine))
-        images = _inputs(plan, machine).contiguous(memory_format=torch.channels_last)
-        with machine.precision.forward(machine.device):
-            outputs: Tensor = network.train()(images)
-        torch.autograd.backward(outputs.sum())
-        with torch.no_grad(), machine.precision.forward(machine.device):
-            network.eval()(images)
-    except Exception:  # A user's code may fail in any way.
-        return False
-    return True
 
 
 def _single(plan: Plan, machine: Machine) -> str:
@@ -86,7 +54,7 @@ def _single(plan: Plan, machine: Machine) -> str:
 def _check_single(network: nn.Module, plan: Plan, machine: Machine, single: str) -> None:
     try:
         with torch.no_grad(), machine.precision.forward(machine.device):
-            network.train()(_inputs(plan, machine)[:1])
+            network.train()(first_inputs(plan, machine)[:1])
     except Exception as error:  # A user's code may fail in any way.
         raise PencilError(
             f"the network {plan.settings.backbone} cannot learn from one example alone, as {single} have it:"
@@ -173,10 +141,11 @@ def _check_gradients(network: nn.Module, outputs: Tensor, name: str) -> None:
         raise PencilError(f"the gradient of {sparse[0]} in the network {name} is sparse; make its layer sparse=False.")
 
 
-def _inputs(plan: Plan, machine: Machine) -> Tensor:
+def first_inputs(plan: Plan, machine: Machine, *, pixels_together: bool = False) -> Tensor:
+    """Return the first examples as a network sees them."""
     train = plan.dataset.train
     raw = np.array(train.inputs.read(np.arange(min(EXAMPLES, len(train)))))
-    prepare = Prepare(plan.dataset.preparation, plan.settings.seed).to(machine.device)
+    prepare = Prepare(plan.dataset.preparation, plan.settings.seed, pixels_together=pixels_together).to(machine.device)
     return machine.precision.of(prepare(torch.from_numpy(raw).to(machine.device)))
 
 

@@ -1,5 +1,7 @@
 """Statistics are those of NumPy over the whole, whatever the chunks."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 import torch
@@ -110,13 +112,31 @@ def test_what_is_missing_does_not_count():
     assert found.least == ()
 
 
+def test_rows_without_any_value_are_refused():
+    with pytest.raises(PencilError, match="no example has a value"):
+        statistics.measure(ArrayInputs(np.full((9, 2), np.nan, dtype=np.float32)), "rows")
+
+
 def test_skewed_features_may_have_gaps():
     rows = np.exp(2 * np.random.default_rng(0).normal(size=(500, 1))).astype(np.float32)
     rows[::3] = np.nan
     assert statistics.measure(ArrayInputs(rows), "rows").least == (float(np.nanmin(rows)),)
 
 
-@pytest.mark.parametrize(("values", "most"), [(2**24, 150), (30 * 40, 60)])
+def test_what_is_held_does_not_grow_with_the_rows(monkeypatch):
+    monkeypatch.setattr(spaced, "_CHUNK_BYTES", 2**16)
+    monkeypatch.setattr(statistics, "_SOME", 100)
+    most = []
+    for count in (20_000, 80_000):
+        inputs = ArrayInputs(np.random.default_rng(0).random((count, 40), dtype=np.float32))
+        tracemalloc.start()
+        statistics.measure(inputs, "rows")
+        most.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert most[1] < most[0] + 2**20, "a view of each chunk would hold 9 MiB more"
+
+
+@pytest.mark.parametrize(("values", "most"), [(2**24, 150), (30 * 40, 60), (30 * 5, 15)])
 def test_of_many_rows_some_tell_how_far_values_lie(monkeypatch, values, most):
     monkeypatch.setattr(statistics, "_SOME", 100)
     monkeypatch.setattr(statistics, "_SOME_VALUES", values)

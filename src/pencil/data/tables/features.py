@@ -27,19 +27,21 @@ def features(table: Any, names: Sequence[str], words: Collection[str] = ()) -> t
 
     Numbers are as they are, lists side by side, and each text is a column, but of `words` each frequent word is.
     """
-    parts, titles, together = [], list[str](), list[list[int]]()
+    parts, titles, columns, together = [], list[str](), list[str](), list[list[int]]()
     for name in [*names, *words]:
         values, own = word_features(table, name) if name in words else _feature(table, name)
         parts.append(values)
         if values.dtype == np.bool_:
             together.append(list(range(len(titles), len(titles) + len(own))))
         titles += own
+        columns += [name] * len(own)
     twice = [title for title, count in Counter(titles).items() if count > 1]
     if twice:
         raise PencilError(f'two features would be called "{twice[0]}"; rename the column "{twice[0]}" or its fellow.')
     exact = np.concatenate(parts, axis=1)
     rows = as_rows(exact, titles)
-    return rows, {**blurred(exact, rows, titles), **missing(rows, titles), "features": titles, "levels": together}
+    told: DataFacts = {**blurred(exact, rows, titles), **missing(rows, titles)}
+    return rows, {**told, "features": titles, "columns": columns, "levels": together}
 
 
 def _feature(table: Any, name: str) -> tuple[NDArray[Any], list[str]]:

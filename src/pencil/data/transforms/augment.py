@@ -57,7 +57,8 @@ class Prepare(nn.Module):
         cut = self._crop(raw, index_B, epoch)
         normal = (cut.to(self.mean.dtype) - self.mean) / self.std
         planes = normal.permute(0, 3, 1, 2)
-        return planes if self.pixels_together else planes.contiguous()
+        # A copy, as one plane also counts as pixels that lie together, and convolutions then answer in these.
+        return planes if self.pixels_together else planes.clone(memory_format=torch.contiguous_format)
 
     def _even(self, raw: Tensor) -> Tensor:
         """Take logarithms of the features that are seen by these."""

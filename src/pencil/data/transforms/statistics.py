@@ -81,8 +81,10 @@ def _of_rows(chunks: Iterator[NDArray[Any]], count: int, levels: Sequence[Sequen
         plain.add(rows)
         logarithms.add(np.log(np.where(rows <= 0, 1, rows)))
         step = max(1, count // max(_FEW, min(_SOME, _SOME_VALUES // max(1, chunk.shape[1]))))
-        some.append(chunk[-read % step :: step])
+        some.append(chunk[-read % step :: step].copy())  # A part of it would hold all of it.
         read += len(chunk)
+    if not plain.count.any():
+        raise PencilError("no example has a value, all of them are missing; give data with some.")
     sample = np.concatenate(some).astype(np.float64)
     # Of a feature without any value nothing is asked but that it is none of those below.
     sample = np.where(np.isnan(sample).all(axis=0), plain.mean, sample)
