@@ -1,7 +1,6 @@
 """Averaged weights, mixed and distorted examples: what the step makes of them."""
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,13 +12,12 @@ from pencil.config import override
 from pencil.data import Dataset, from_arrays
 from pencil.data.transforms.distort import distort
 from pencil.data.transforms.leave_out import leave_out
-from pencil.engine import Engine, Listener, Stopped, loop
+from pencil.engine import Engine, Listener, Stopped
 from pencil.engine.average import Average
 from pencil.engine.by_heart import learned_by_heart
 from pencil.engine.distortion import DISTORTIONS, reason_to_distort
 from pencil.engine.evaluate import Evaluator
 from pencil.engine.share import OwnBatches
-from pencil.engine.state import State
 from pencil.engine.step import Step
 from pencil.errors import PencilError
 from pencil.losses import mix
@@ -27,7 +25,6 @@ from pencil.run.build import build_engine
 from pencil.run.machine import choose_machine
 from pencil.run.plan import plan
 from pencil.runtime import ALONE, Processes
-from pencil.types import Phase
 
 TAUGHT = {"average_epochs": 1.0, "mixup": 1.0, "distortion": 1.0}
 
@@ -136,13 +133,6 @@ class StopAfter(Listener):
         return self.left <= 0
 
 
-class Notes(StopAfter):
-    said = ""
-
-    def note(self, line: str) -> None:
-        self.said += line
-
-
 @pytest.mark.parametrize("images", [False, True])
 def test_a_taught_run_stopped_anywhere_goes_on_to_the_same_bits(images: bool) -> None:
     whole = engine(small(images), **TAUGHT)
@@ -203,6 +193,12 @@ def test_the_network_learns_distorted_examples_and_labels_follow_the_teacher_who
 def test_images_are_distorted_once_labels_are_known_by_heart_or_plain_ones_teach_no_more(
     knows: bool, patience: int
 ) -> None:
+    class Notes(StopAfter):
+        said = ""
+
+        def note(self, line: str) -> None:
+            self.said += line
+
     each, listener = engine(small(images=True), average_epochs=1.0, distortion=1.0), Notes(10**6)
     # It agrees with none of the held-out labels, or with all, and its loss on them never falls.
     each.phases = (replace(each.phases[0], patience=patience), *each.phases[1:])
@@ -231,41 +227,6 @@ def test_images_are_distorted_where_plain_ones_had_time_enough(epochs: int, dist
     held_out.evaluator.blocks = lambda network: iter([(slice(None), right)])  # type: ignore[method-assign]
     each.train(StopAfter(10**6))
     assert each.state.distorted == distorts
-
-
-@pytest.mark.parametrize("rows", [False, True])
-def test_where_labels_hardly_move_and_it_keeps_getting_worse_plain_examples_are_learned_again(
-    rows: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    each, listener = engine(small(images=not rows), distortion=1.0, guard=True), Notes(10**6)
-    kind, shown, seen = each.prepare.preparation.kind, list[int](), list[int]()
-    how = DISTORTIONS[kind]
-
-    def counted(inputs: torch.Tensor, *others: Any) -> torch.Tensor:
-        shown.append(len(inputs))
-        return how.distort(inputs, *others)
-
-    def goes_back(state: State, phase: Phase, record: dict[str, Any], *, held_out: int) -> str:
-        assert state.guard is not None
-        seen.append(len(shown))
-        shown.clear()
-        state.guard.go_back(state.learning())
-        return "it got worse" if phase.rule.moves else ""
-
-    monkeypatch.setattr(loop, "went_back", goes_back)
-    monkeypatch.setitem(DISTORTIONS, kind, how._replace(distort=counted))
-    each.phases = (replace(each.phases[1], epochs=5),)
-    each.state.distorted = True
-    each.state.clock.step.fill_(1)  # So that the phase is not entered, where it would be asked whether to distort.
-    each.train(listener)
-    steps = each.state.steps
-    assert seen == [steps - 1, steps, steps, 0, 0]
-    assert listener.said.count("do not suit these classes") == 1
-    each.save(listener)
-    again = engine(small(images=not rows), distortion=1.0, guard=True)
-    again.phases = each.phases
-    again.restore(*(listener.saved or ()))
-    assert not again.state.distorted
 
 
 class Difference(nn.Module):

@@ -28,8 +28,6 @@ SLOWER = 1 / 4
 """What the label step is multiplied by after each return."""
 FASTER = 2.0
 """And after each good epoch, until it is what it was: a network that has learned more may move what it could not."""
-STOPPED = SLOWER**3
-"""What is left of the label step when harm can no longer be the labels' doing."""
 
 
 class Guard:
@@ -95,10 +93,6 @@ class Guard:
         for name, value in self.good.items():
             learning[name].data.copy_(value)
         self.pace.mul_(SLOWER)
-
-    def has_stopped_labels(self) -> bool:
-        """Return whether labels move so little by now that harm must have another cause."""
-        return self.pace.item() <= STOPPED
 
     def tensors(self) -> dict[str, Tensor]:
         """Return all that a checkpoint needs."""

@@ -160,18 +160,6 @@ class Engine:
         if state.distorted:
             listener.note(f"{why}: from phase {phase.name} on it learns {distortion.distorted}.")
 
-    def _stop_distorting_where_it_harms(self, listener: Listener) -> None:
-        """Show plain examples again where it keeps getting worse though labels hardly move: they are not to blame."""
-        guard, distortion = self.state.guard, DISTORTIONS.get(self.prepare.preparation.kind)
-        if guard is None or distortion is None or not self.state.distorted or not guard.has_stopped_labels():
-            return
-        self.state.distorted = False
-        self.steppers.forget()
-        listener.note(
-            f"labels hardly move any more, yet the network gets worse: {distortion.distorted} do not suit these"
-            f" classes, and it learns {distortion.plain} again."
-        )
-
     def _run_epoch(self, number: int, phase_epoch: int, listener: Listener) -> None:
         started = time.perf_counter()
         phase = self.phases[number]
@@ -197,7 +185,6 @@ class Engine:
         record = self._measure(phase, phase_epoch)
         if harm := went_back(self.state, phase, record, held_out=len(self.watched.get("held_out", ()))):
             listener.note(f"epoch {self.epoch + 1}: {harm}; labels and network go back, labels now move more slowly.")
-            self._stop_distorting_where_it_harms(listener)
         elapsed = time.perf_counter() - started
         self.seconds += elapsed
         self.epoch += 1

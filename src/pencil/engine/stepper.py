@@ -55,10 +55,6 @@ class Steppers:
         if self.low is not None:
             self.low.refresh()
 
-    def forget(self) -> None:
-        """Make all steps anew, as what they were made for has changed."""
-        self.made = {}
-
     def low_weights(self) -> LowWeights | None:
         """Return weights in 16 bits for steps of whole batches, where something is gained by them."""
         # Parts of a batch would add up their gradients in 16 bits.
@@ -76,7 +72,7 @@ class Steppers:
         if before == 1:
             raise PencilError("the memory does not hold one example; use a smaller network or --device cpu.")
         self.state.micro_batch = -(-before // 2)
-        self.forget()
+        self.made = {}  # What the steps were made for has changed.
         if self.state.device.type == "cuda":
             torch.cuda.empty_cache()
         note(
