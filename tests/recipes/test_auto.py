@@ -50,6 +50,18 @@ def test_the_noise_is_estimated_as_long_as_its_matrix_is_not_too_large() -> None
     assert many["anchor"] == 0.5
 
 
+@pytest.mark.parametrize("method", ["pencil", "cross_entropy"])
+def test_of_images_the_rate_falls_with_the_batch(method: str) -> None:
+    def rate(examples: int, kind: str = "images", batch: int = 0) -> float:
+        facts = recipes.Facts(examples, 3, kind, methods.kind(method).phase_names, (3, 32, 32), batch_size=batch)
+        phases = recipes.resolve("auto", method, facts)["phases"]
+        return Schedule.parse(next(iter(phases.values()))["lr"]).at(0, 1)
+
+    assert [rate(n) for n in (50, 180, 1_300, 2_000, 10**6)] == [0.00625, 0.00625, 0.025, 0.05, 0.05]
+    assert rate(180, batch=64) == 0.025 and rate(180, batch=1_000) == 0.05, "the batch that the user asks for"
+    assert rate(50, "rows") == rate(180, "rows") == 0.05
+
+
 def test_few_examples_get_more_weight_decay() -> None:
     found = [
         recipes.resolve("auto", "pencil", recipes.Facts(examples, 3, "rows"))["optimizer"]["weight_decay"]

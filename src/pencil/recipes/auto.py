@@ -25,6 +25,9 @@ LONGER = 2.5
 USUAL_FIRST = 20
 """What the first phase usually takes: other methods get as many epochs as the three phases usually come to."""
 RATE = 0.05
+LARGEST_BATCH = 128
+"""Which the rate is meant for. For images it falls with the batch: by a few of them no step should go far. Rows, of
+which there are few as a rule, need such steps."""
 FALLEN = 0.2
 """Share of the rate that is left when labels have been learned."""
 LABEL_STEP = 2.5
@@ -66,11 +69,13 @@ def recipe(
     patient: bool = True,
 ) -> dict[str, Any]:
     """Return the default settings for a method on data of this size; unless patient, phases have fixed lengths."""
-    distorts = _may_distort(facts)
+    distorts, batch = _may_distort(facts), batch_size(facts.num_examples)
+    if facts.kind == "images":
+        rate *= min(facts.batch_size or batch, LARGEST_BATCH) / LARGEST_BATCH
     epochs = _epochs(facts, distorted_epochs if distorts else epochs)
     settings: dict[str, Any] = {
         "optimizer": {
-            "batch_size": batch_size(facts.num_examples),
+            "batch_size": batch,
             "momentum": 0.9,
             "weight_decay": LEAST_DECAY if method in BOUNDED else _weight_decay(facts),
         }
@@ -130,7 +135,7 @@ def _may_lack_columns(facts: Facts) -> bool:
 
 def batch_size(examples: int) -> int:
     """Return about a twentieth of the examples: small data needs steps more than it needs full batches."""
-    return int(2 ** min(max(round(math.log2(max(examples, 1) / 20)), 4), 7))
+    return min(1 << max(round(math.log2(max(examples, 1) / 20)), 4), LARGEST_BATCH)
 
 
 def _weight_decay(facts: Facts) -> float:

@@ -24,3 +24,5 @@ class Facts:
     """How strongly the labels of rows pull at a network's weights while these are small."""
     lengths: Mapping[str, int] = field(default_factory=dict)
     """Epochs of phases, where the user says them."""
+    batch_size: int = 0
+    """Where the user says it; else 0."""

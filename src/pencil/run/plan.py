@@ -92,7 +92,8 @@ def plan(
     dataset = _dataset(source, early.data, early.seed, download=download, cache_dir=cache_dir)
     method_name = str(asked.get("method") or DEFAULT_METHOD)
     lengths = asked_lengths(asked) if epochs is None else phase_lengths(method_name, epochs)
-    recipe = {} if complete else _recipe(early, method_name, dataset, lengths)
+    batch = dict(asked.get("optimizer") or {}).get("batch_size", 0)
+    recipe = {} if complete else _recipe(early, method_name, dataset, lengths, batch)
     document: Document = merge(recipe, {k: v for k, v in asked.items() if not _is_nothing(v)}, {"method": method_name})
     if epochs is not None:
         document = merge(document, other_lengths(document, asked, lengths, methods.kind(method_name).phase_schedules))
@@ -135,13 +136,13 @@ def _by_name(asked: Document) -> tuple[Document, backbones.Own | None]:
     return {**asked, "backbone": backbones.name_of(own)}, own
 
 
-def _recipe(asked: Settings, method: str, dataset: Dataset, lengths: Mapping[str, int]) -> Document:
+def _recipe(asked: Settings, method: str, dataset: Dataset, lengths: Mapping[str, int], batch: int) -> Document:
     inputs, phase_names = dataset.preparation.spec, methods.kind(method).phase_names
     accelerated = choose_device(asked.hardware.device).type != "cpu"
     sizes = len(dataset.train), dataset.num_classes
     rows = inputs.kind == "rows"
     found = spread(dataset.train, dataset.preparation, dataset.num_classes) if rows else Spread()
-    facts = recipes.Facts(*sizes, inputs.kind, phase_names, inputs.shape, accelerated, *found, lengths)
+    facts = recipes.Facts(*sizes, inputs.kind, phase_names, inputs.shape, accelerated, *found, lengths, batch)
     return recipes.resolve(asked.recipe or DEFAULT_RECIPE, method, facts)
 
 
