@@ -116,6 +116,21 @@ def test_labels_that_have_not_changed_did_no_harm() -> None:
     ), "labels that changed before may do harm without moving on"
 
 
+def test_where_labels_hardly_move_and_it_still_gets_worse_the_network_may_learn_its_way_out() -> None:
+    engine = hasty(guarded=True)
+    state, phase = engine.state, engine.phases[1]
+    made = state.guard
+    assert made is not None
+    made.keep(state.learning(), {"held_out_accuracy": 60.0, "agreement": 60.0}, moved=True)
+    state.meters.labels = torch.bincount(state.table.columns["given"], minlength=10)
+    moving = {"changed": 9, "relabelled": 9, "agreement": 40.0}
+    undone = [went_back(state, phase, {**moving, "held_out_accuracy": 40.0}, held_out=2_400) for _ in range(4)]
+    assert [bool(one) for one in undone] == [True, True, True, False]
+    assert made.pace.item() == SLOWER**3
+    assert not went_back(state, phase, {**moving, "held_out_accuracy": 39.0}, held_out=2_400), "judged by the 40%"
+    assert "from 40.0% to 36.0%" in went_back(state, phase, {**moving, "held_out_accuracy": 36.0}, held_out=2_400)
+
+
 class Watcher(Listener):
     def __init__(self, stop_after: int = 10**9) -> None:
         self.records: list[dict[str, Any]] = []

@@ -155,9 +155,10 @@ def as_rows(array: NDArray[Any], columns: Sequence[str] | None = None) -> NDArra
     if len(wrong := np.argwhere(np.isinf(rows))):
         row, column = wrong[0]
         name = columns[column] if columns is not None else f"{column + 1}"
+        large = ", too large for 32 bits; divide its column by a number, or" if np.isfinite(array[row, column]) else ";"
         raise PencilError(
-            f"row {row + 1}, column {name} is {array[row, column]}; leave out its row, or put NaN there, which stands"
-            " for a missing value."
+            f"row {row + 1}, column {name} is {array[row, column]}{large} leave out its row, or put NaN there, which"
+            " stands for a missing value."
         )
     # There are many NaN, and rows are known again by their bytes.
     return np.where(nan, np.float32(np.nan), rows) if (nan := np.isnan(rows)).any() else rows

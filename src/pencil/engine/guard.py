@@ -28,6 +28,8 @@ SLOWER = 1 / 4
 """What the label step is multiplied by after each return."""
 FASTER = 2.0
 """And after each good epoch, until it is what it was: a network that has learned more may move what it could not."""
+STANDING = SLOWER**3
+"""What is left of the label step where harm is no longer the labels' doing."""
 
 
 class Guard:
@@ -71,6 +73,11 @@ class Guard:
                 self.good[name].copy_(value)
             else:
                 self.good[name] = value.detach().clone()
+
+    def give_in(self, learning: Mapping[str, Tensor], record: Mapping[str, Any]) -> None:
+        """Take the state of now as what later ones are judged by, however much better an earlier one was."""
+        self.take(learning)
+        self.highest[0], self.highest[1] = record.get("held_out_accuracy", 0.0), record["agreement"]
 
     def begin(self, learning: Mapping[str, Tensor], record: Mapping[str, Any]) -> None:
         """Take the state of now, in which no label has changed yet, as what all later ones are judged by."""
@@ -116,6 +123,10 @@ def went_back(state: "State", phase: Phase, record: dict[str, Any], *, held_out:
         harm = guard.judge(record, held_out, labels_C, given_C)
     if not harm:
         guard.keep(state.learning(), record, moved=phase.rule.moves)
+        return ""
+    if guard.pace <= STANDING:
+        # Labels have hardly moved of late, so the network gets worse by itself: it may learn its way out.
+        guard.give_in(state.learning(), record)
         return ""
     guard.go_back(state.learning())
     record["went_back"] = harm

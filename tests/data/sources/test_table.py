@@ -169,6 +169,7 @@ def test_a_column_of_embeddings_becomes_features(load_data, tmp_path, kind):
     ("embeddings", "message"),
     [
         ([[1.0, 2.0], [1.0], [1.0, 2.0]], r'row 2, column "v" has 1 numbers, others have 2'),
+        ([[], [1.0], []], r'row 1, column "v" has 0 numbers, others have 1'),
         ([[1.0, 2.0], None, [1.0, 2.0]], r'row 2, column "v" has 0 numbers'),
         ([[1.0, 2.0], [np.inf, 2.0], [1.0, 2.0]], r"row 2, column v\[0\] is inf"),
         ([["a"], ["b"], ["c"]], "neither numbers nor texts"),
@@ -243,6 +244,13 @@ def test_minus_one_is_a_class_of_a_parquet_file(load_data, tmp_path, values):
     pa.parquet.write_table(pa.table({"a": [1, 2, 3, 4], "label": values}), tmp_path / "t.parquet")
     data = load_data(tmp_path / "t.parquet", held_out=0.0)
     assert data.class_names == ("-1", "1") and data.train.given.tolist() == [0, 1, -1, 0]
+
+
+def test_annotators_may_have_answered_nothing(load_data, tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("x,p1,p2\n1,,\n2,,\n")
+    with pytest.raises(PencilError, match="no classes; training needs at least two"):
+        load_data(path, options={"annotators": "p1,p2"})
 
 
 def test_annotators_may_answer_minus_one(load_data, tmp_path):

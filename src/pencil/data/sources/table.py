@@ -109,6 +109,8 @@ def _labels(table: Any, label: str, request: Request) -> tuple[NDArray[Any], tup
         return _whole_numbers(np.nan_to_num(tables.numbers(table, columns)), columns), columns
     answers = [_values(table, name) for name in request.texts("annotators")]
     classes = labels.class_names_of(*answers)
+    if not classes:
+        return np.full(table.num_rows, UNLABELLED), ()
     counts = np.zeros((table.num_rows, len(classes)), dtype=np.int64)
     for answer in answers:
         given = labels.encode(answer, classes).given

@@ -25,12 +25,13 @@ def vectors(values: Any, name: str) -> tuple[NDArray[np.floating[Any]], list[str
     Floats stay as wide as they are: they may be most of what fits into memory.
     """
     rows = values.to_numpy(zero_copy_only=False)
-    length = next((len(row) for row in rows if row is not None), 0)
-    for number, row in enumerate(rows):
-        found = 0 if row is None else len(row)
+    lengths = [0 if row is None else len(row) for row in rows]
+    length = next((found for found in lengths if found), 0)
+    for number, found in enumerate(lengths):
         if found != length or not found:
+            others = f"others have {length}" if length else "and so do all"
             raise PencilError(
-                f'row {number + 1}, column "{name}" has {found} numbers, others have {length}; give each row as many.'
+                f'row {number + 1}, column "{name}" has {found} numbers, {others}; give each row as many.'
             )
     matrix = np.stack(rows)
     floats = matrix if matrix.dtype.kind == "f" else matrix.astype(np.float64)
