@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from pencil.cli import run
 from pencil.cli.sweep import _table
@@ -179,6 +180,16 @@ def test_no_file_of_the_users_own_is_written_over(place: Path, capsys: pytest.Ca
     assert "rates is no folder, so no run can be kept there; give another --out." in capsys.readouterr().err
     assert Path("rates.toml").read_text() == text
     assert sorted(path.name for path in place.iterdir()) == ["rates", "rates.toml"]
+
+
+def test_no_run_is_put_among_its_images(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("cat", "dog"):
+        Path("photos", name).mkdir(parents=True)
+        Image.new("L", (8, 8)).save(f"photos/{name}/1.png")
+    Path("b.toml").write_text('out = "photos/runs"\n[settings]\ndata.source = "photos"\n[runs.low]\nseed = 1\n')
+    assert run(["sweep", "b.toml"]) == 2
+    assert "would lie among its data" in capsys.readouterr().err
+    assert sorted(path.name for path in (place / "photos").iterdir()) == ["cat", "dog"]
 
 
 @pytest.mark.usefixtures("warm_runs")

@@ -10,6 +10,7 @@ from pencil.results.documents import read_object
 from pencil.results.folder import RunFolder
 from pencil.run.plan import DEFAULT_METHOD, DEFAULT_RECIPE, checked, differing
 from pencil.run.queue import Job, state_of
+from pencil.run.refuse import refuse_place_in_data
 from pencil.run.sittings import changed, own_code
 
 Document = Mapping[str, Any]
@@ -18,8 +19,9 @@ GIVEN_ELSEWHERE = ("backbone", "optimizer", "teaching", "phases", "options")
 
 
 def refuse_overwriting(jobs: Sequence[Job]) -> None:
-    """Refuse a place where something of the user's own would be written over, as the file of the sweep itself."""
+    """Refuse a place among the data, or where a file of the user's own would be written over, as that of the sweep."""
     for job in jobs:
+        refuse_place_in_data(job.folder, None, job.document, None)
         for place in job.folder.parents:
             if place.exists() and not place.is_dir():
                 raise PencilError(f"{place} is no folder, so no run can be kept there; give another --out.")
