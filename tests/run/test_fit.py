@@ -54,6 +54,8 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Any:
         "optimizer": {"batch_size": 64},
         "hardware": {"device": "cpu", "threads": 1},
         "options": {"label_step": "2.5 -> 0"},
+        # A perceptron takes images for rows, and needs the rate of these.
+        "phases": {"backbone": {"lr": 0.05}, "labels": {"lr": 0.05}, "tuning": {"lr": "0.05 ~> 0"}},
     }
     torch.set_num_threads(1)
     out = tmp_path_factory.mktemp("runs") / "run"
