@@ -12,7 +12,6 @@ from sklearn.datasets import load_digits
 import pencil
 from pencil.config import read_toml
 from pencil.engine import guard
-from pencil.engine.guard import Guard
 from pencil.errors import PencilError
 from pencil.quality.decide import Thresholds
 from pencil.quality.thresholds import decide_again
@@ -164,7 +163,7 @@ def test_labels_that_do_harm_at_once_go_back_to_those_taken_over(
     parent: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     old, chosen = parent
-    monkeypatch.setattr(Guard, "judge", lambda *_: "harm")
+    monkeypatch.setattr(guard.Guard, "judge", lambda *_: "harm")
     monkeypatch.setattr(guard, "STANDING", 0.0)  # So that it never gives in.
     still = {"phases": {"tuning": {"lr": 0}}, "teaching": {"guard": True}}
     new = pencil.fit(data(), out=tmp_path / "new", start_from=old.folder, settings=still)

@@ -27,10 +27,9 @@ def takes_pixels_together(plan: Plan, machine: Machine) -> bool:
 
     Code that counts on a plane for each colour, as `view` does, fails on these, so others' networks are tried.
     """
-    kind, device = plan.dataset.preparation.kind, machine.device
-    if suits_pixels_together(plan.settings.backbone, kind, device):
-        return True
-    return kind == "images" and _faster_together(device) and _manages(plan, machine)
+    if plan.dataset.preparation.kind != "images" or not _faster_together(machine.device):
+        return False
+    return is_built_in(plan.settings.backbone) or _manages(plan, machine)
 
 
 def with_pixels_together(network: nn.Module) -> nn.Module:
