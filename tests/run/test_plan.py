@@ -149,15 +149,17 @@ def test_wrong_requests_end_in_one_line(asked: dict[str, Any], message: str) -> 
 
 
 @pytest.mark.parametrize(
-    ("epochs", "message"),
+    ("method", "epochs", "message"),
     [
-        ((3, 1), "--epochs has 2 numbers, but pencil has 3 phases: backbone, labels, tuning"),
-        ((1, -2, 1), "give 0 or more"),
+        ("pencil", (3, 1), "--epochs has 2 numbers, but pencil has 3 phases: backbone, labels, tuning"),
+        ("pencil", (3,), "--epochs has 1 number, but pencil has 3 phases"),
+        ("lq", (3, 1), "--epochs has 2 numbers, but lq has 1 phase: training"),
+        ("pencil", (1, -2, 1), "give 0 or more"),
     ],
 )
-def test_epochs_must_fit_the_phases(epochs: Any, message: str) -> None:
+def test_epochs_must_fit_the_phases(method: str, epochs: Any, message: str) -> None:
     with pytest.raises(PencilError, match=message):
-        plan("digits", {}, epochs=epochs)
+        plan("digits", {"method": method}, epochs=epochs)
 
 
 def test_arrays_and_torch_datasets_are_data_too() -> None:
