@@ -1,8 +1,13 @@
 """A source is found by name, by path or in a user's file."""
 
+import os
+import sys
+
 import numpy as np
 import pytest
 
+from pencil.data import from_arrays
+from pencil.data.label_file import relabel
 from pencil.errors import PencilError
 
 
@@ -39,6 +44,17 @@ def test_what_does_not_exist_is_said_with_the_nearest_name(load_data):
 def test_what_looks_like_a_path_is_no_misspelt_name(load_data, path):
     with pytest.raises(PencilError, match=rf"{path} does not exist; give a folder, a file or a source's name\.$"):
         load_data(path)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such files there")
+def test_a_pipe_or_a_device_is_there_but_is_no_file(load_data, tmp_path):
+    os.mkfifo(tmp_path / "pipe.csv")
+    for path in (os.devnull, tmp_path / "pipe.csv"):
+        with pytest.raises(PencilError, match=rf"{path} is a pipe or a device, .* such as data\.csv, and give that"):
+            load_data(path)
+    rows = from_arrays(np.eye(4), [0, 1, 0, 1]).train
+    with pytest.raises(PencilError, match=rf"{os.devnull} is a pipe or a device, .* such as labels\.csv"):
+        relabel(rows, os.devnull, ("a", "b"))
 
 
 def test_a_file_of_an_unknown_kind(load_data, tmp_path):
