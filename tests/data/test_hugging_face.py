@@ -155,11 +155,16 @@ def test_a_folder_is_read_by_name(load_data: Any, tmp_path: Path, saved: str, mo
     [
         (vectors().to_iterable_dataset(), {}, "without streaming=True"),
         (datasets.IterableDatasetDict({"train": vectors().to_iterable_dataset()}), {}, "without streaming=True"),
-        (vectors(), {}, "name it by option label"),
+        (vectors(), {}, r"--set data\.options\.label=NAME, in Python"),
         (vectors(), {"label": "knd"}, 'Did you mean "kind"'),
+        (
+            vectors(),
+            {"label": "kind", "features": ["v", "kind"]},
+            '"kind" holds labels .* option features names it too',
+        ),
         (vectors(), {"label": "kind", "image": "w"}, 'no column "w"'),
         (vectors(), {"label": "kind", "features": ["v", "u"]}, 'no column "u"'),
-        (datasets.DatasetDict({"all": vectors()}), {}, "option split"),
+        (datasets.DatasetDict({"all": vectors()}), {}, r"--set data\.options\.split=NAME"),
         (datasets.DatasetDict({"all": vectors()}), {"split": "al"}, 'Did you mean "all"'),
         (vectors().select([]), {}, "empty"),
         (vectors(), {"colour": 1}, "no option"),

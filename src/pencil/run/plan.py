@@ -26,6 +26,7 @@ from pencil.data.transforms.spread import Spread, spread
 from pencil.errors import PencilError
 from pencil.methods import Method
 from pencil.run.lengths import asked_lengths, other_lengths, phase_lengths
+from pencil.run.misplaced import refuse_misplaced
 from pencil.runtime import choose_device, seed_for
 from pencil.types import Phase
 
@@ -84,6 +85,7 @@ def plan(
     Settings that are `complete` have their recipe in them: a later version's may say more, which is not for them.
     """
     asked, own_network = _by_name(asked)
+    refuse_misplaced(asked, str(asked.get("method") or DEFAULT_METHOD))
     checked(asked)
     asked = _with_source(source, asked)
     early = checked(asked)

@@ -59,7 +59,7 @@ def original_files(request: Request) -> dict[str, Path]:
 def _read(path: tables.Place, request: Request) -> Dataset:
     header = request.looked_at(tables.column_names(path))
     run = trained_features.columns_of(request.trained_features, header)
-    label = label_column(header, [name for name, _ in run], request)
+    label = label_column(path, header, [name for name, _ in run], request)
     table = _table(path, header, label, run, request)
     values, names = _labels(table, label, request)
     truth = _values(table, _clean_column(table, request)) if _clean_column(table, request) else None
