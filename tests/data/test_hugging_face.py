@@ -166,6 +166,7 @@ def test_a_folder_is_read_by_name(load_data: Any, tmp_path: Path, saved: str, mo
         (vectors(), {"label": "kind", "features": ["v", "u"]}, 'no column "u"'),
         (datasets.DatasetDict({"all": vectors()}), {}, r"--set data\.options\.split=NAME"),
         (datasets.DatasetDict({"all": vectors()}), {"split": "al"}, 'Did you mean "all"'),
+        (vectors(), {"label": "kind", "size": 64}, "option size is of no use: .*by its columns, not by images"),
         (vectors().select([]), {}, "empty"),
         (vectors(), {"colour": 1}, "no option"),
     ],

@@ -172,6 +172,8 @@ def test_arrays_and_torch_datasets_are_data_too() -> None:
         assert (len(planned.dataset.train), planned.dataset.num_classes, planned.settings.backbone) == (30, 3, "mlp")
     with pytest.raises(PencilError, match="no data can be read from an object of type int; give a path"):
         plan(3, {})
+    with pytest.raises(PencilError, match="root is 'photos', but data that is given in Python lies in no folder"):
+        plan((x, y), {"data": {"root": "photos"}})
 
 
 def test_settings_that_differ_are_listed_and_equal_ones_are_not() -> None:

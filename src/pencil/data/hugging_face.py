@@ -171,8 +171,10 @@ def _inputs(
         whole = _joined(parts, [image])
         if kinds[image] == "Image":
             return _images(whole, image, parts, request, name)
+        request.refuse_idle(image_files.OPTIONS, f'the images in the column "{image}" are no files')
         pixels = as_inputs(np.array(whole.with_format("numpy")[:][image]))
         return ArrayInputs(pixels), *describe_inputs(pixels)
+    request.refuse_idle(image_files.OPTIONS, "the dataset is learned from by its columns, not by images")
     used = {label, request.text("id"), request.text("clean"), *_said_by_a_run(parts["train"].rows)}
     columns = list(request.texts("features")) or [column for column in kinds if column not in used]
     table = _joined(parts, columns).with_format("arrow")[:]

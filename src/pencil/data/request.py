@@ -50,6 +50,17 @@ class Request:
                 remedy = did_you_mean(name, known) if known else " It has none."
                 raise PencilError(f'{source} has no option "{name}".{remedy}')
 
+    def refuse_root(self, why: str) -> None:
+        """Refuse a folder that nothing is read from, where data is read to train; `why` says what stands against it."""
+        if self.root is not None and self.labels_needed:
+            raise PencilError(f"--root {self.root} is of no use: {why}; leave it out.")
+
+    def refuse_idle(self, names: Iterable[str], why: str) -> None:
+        """Refuse options that the source has but not for such data, where it is read to train."""
+        for name in names if self.labels_needed else ():
+            if name in self.options:
+                raise PencilError(f"the option {name} is of no use: {why}; leave it out.")
+
     def integer(self, name: str, default: int, *, least: int = 0) -> int:
         """Return a whole-number option."""
         value = self.options.get(name, default)

@@ -211,6 +211,11 @@ def _with_source(source: Any, asked: Document) -> Document:
 def _dataset(source: Any, settings: DataSettings, seed: int, *, download: bool, cache_dir: Path | None) -> Dataset:
     if source is None or isinstance(source, (str, Path)):
         return data.load(settings, seed=seed, download=download, cache_dir=cache_dir)
+    if settings.root:
+        raise PencilError(
+            f"root is {settings.root!r}, but data that is given in Python lies in no folder; leave it out, and name"
+            " images by paths that lead to them from here."
+        )
     request = data.Request(options=dict(settings.options), cache_dir=cache_dir or default_cache_dir())
     return data.prepare(data.from_given(source, request), settings, seed=seed)
 

@@ -90,6 +90,8 @@ def test_soft_labels_votes_and_annotators(load_data, tmp_path):
         ),
         ("a,label\n1,x\n2,y\n", {"id": "label"}, '"label" is named by the option id, and no other is called label'),
         ("a,y\n1,x\n2,y\n", {"features": "a,y"}, '"y" is named by the option features, and no other is called label'),
+        ("a,label\n1,x\n2,y\n", {"size": 64}, "option size is of no use: the table has no images; leave it out"),
+        ("a,label\n1,x\n2,y\n", {"crop": 8}, "option crop is of no use"),
         ("0.5,1,cat\n1,2,dog\n", {}, r"has numbers \(0\.5, 1\); if it is one of data, put a row of names above it"),
         (
             "a,kind\n1,x\n2,y\n",

@@ -170,6 +170,8 @@ def _inputs(table: Any, path: tables.Place, label: str, request: Request) -> _Se
         if held_images.holds_images(table, image):
             return _held_images(table, image, keys, path, request)
         return _named_images(table, image, path, request)
+    request.refuse_root("the table names no images")
+    request.refuse_idle(image_files.OPTIONS, "the table has no images")
     rows, facts, texts = _features(table, path, {label, keys}, request)
     ids = given_ids(tables.texts(table, keys), len(rows)) if keys else content_ids(rows)
     preparation, backbone, _ = describe_inputs(rows)
@@ -177,6 +179,7 @@ def _inputs(table: Any, path: tables.Place, label: str, request: Request) -> _Se
 
 
 def _held_images(table: Any, image: str, keys: str, path: tables.Place, request: Request) -> _Seen:
+    request.refuse_root("the table holds its images itself")
     ids, content = held_images.image_ids(table, image)
     encoded: Any = held_images.images(table, image, str(path))
     key = f"{content}-{request.integer('size', 0)}"
