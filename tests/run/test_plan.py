@@ -189,15 +189,3 @@ def test_settings_that_differ_are_listed_and_equal_ones_are_not() -> None:
     assert sorted(differing(before, other)) == sorted(
         ["seed", "optimizer.momentum", "options.anchor", "options.label_step", "data.noise"]
     )
-
-
-def test_classes_that_differ_only_in_capitals_are_told() -> None:
-    x = np.random.default_rng(0).random((12, 3))
-
-    def told(*names: str) -> tuple[str, ...]:
-        return plan((x, np.resize(names, 12)), {}).warnings
-
-    line = 'the classes "RED" and "Red" differ only in capitals; if they are one, spell them alike.'
-    assert told("Red", "RED", "blue") == (line,)
-    assert "(and 1 more such)" in told("Red", "RED", "blue", "Blue")[0]
-    assert told("a", "A", "b") == () == told("red", "reed"), "letters, and other words"

@@ -217,7 +217,8 @@ def _train(
     leads, interval = machine.processes.leads, prepared.settings.hardware.checkpoint_seconds
     names, log = prepared.dataset.class_names, LogFile(folder.log) if leads else None
     sittings = Sittings.of(machine, prepared.settings)
-    session = Session(history, checkpoints, progress, interval, sittings, writes=leads, classes=names, log=log)
+    told: dict[str, Any] = {"classes": names, "options": prepared.settings.options}
+    session = Session(history, checkpoints, progress, interval, sittings, writes=leads, log=log, **told)
     if prepared.noise_told:
         session.note(f"noise {prepared.settings.data.noise}: {prepared.noise_told}.")
     for line in (*prepared.warnings, *lines):
