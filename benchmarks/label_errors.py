@@ -140,7 +140,8 @@ def compare(name: str, cell: Cell, asked: argparse.Namespace) -> dict[str, Any]:
         sys.exit(f"{name} needs the labels that people gave: --human-labels FILE")
     labels = f"{asked.human_labels}:{cell.human}" if cell.human else ""
     # Every example is scored by both systems, so none is held out here; nor does either look at a test set.
-    settings = DataSettings(source=cell.source, root=asked.root, noise=cell.noise, labels=labels, held_out=0.0)
+    root = asked.root if cell.source == "cifar10" else ""
+    settings = DataSettings(source=cell.source, root=root, noise=cell.noise, labels=labels, held_out=0.0)
     dataset = replace(load(settings, seed=asked.seed), test=None)
     shared = {
         "backbone": asked.backbone,

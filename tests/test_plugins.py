@@ -36,6 +36,14 @@ def test_a_users_file(tmp_path: Path) -> None:
         plugins.find("pencil.methods", f"{file}:thin", "METHOD", kind="method")
 
 
+def test_what_a_file_imports_is_none_of_what_it_has(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text("import json\nfrom pathlib import Path\nclass Own:\n    pass\nbuild, up = Own(), str.upper\n")
+    for wrong in ("nope", "jso", "Pat"):
+        with pytest.raises(PencilError, match=rf"mine\.py defines no backbone called {wrong}\. Known: Own, build\.$"):
+            plugins.find("pencil.backbones", f"{file}:{wrong}", "build", kind="backbone")
+
+
 def test_two_files_of_one_name_are_two_plug_ins(tmp_path: Path) -> None:
     for folder in ("a", "b"):
         (tmp_path / folder).mkdir()

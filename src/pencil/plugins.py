@@ -6,6 +6,7 @@ A user's own come as `path.py:name`, or as an entry point of the group `pencil.<
 import hashlib
 import importlib
 import importlib.util
+import inspect
 import pkgutil
 import sys
 import traceback
@@ -64,9 +65,15 @@ def _from_file(name: str, kind: str) -> Any:
     path, _, attribute = name.rpartition(":")
     module = _import_path(Path(path), kind)
     if not hasattr(module, attribute):
-        known = [n for n in vars(module) if not n.startswith("_")]
+        known = [n for n, value in vars(module).items() if not (n.startswith("_") or _is_imported(value, module))]
         raise PencilError(f"{path} defines no {kind} called {attribute}.{did_you_mean(attribute, known)}")
     return getattr(module, attribute)
+
+
+def _is_imported(value: Any, module: ModuleType) -> bool:
+    """Say whether a name of a module stands for something that was made elsewhere."""
+    made = inspect.isclass(value) or inspect.isroutine(value)
+    return isinstance(value, ModuleType) or (made and getattr(value, "__module__", "") != module.__name__)
 
 
 def _import_path(path: Path, kind: str) -> ModuleType:

@@ -126,7 +126,7 @@ def test_bad_data_is_refused(
         (("run", "rows.npz", "--out", "a.xls"), ("a.xls", ".csv")),
         (("run", "rows.npz", "--keep-quality", "2"), ("keep_quality", "0 to 1")),
         (("run", "rows.npz", "--split", "held-out"), ("held-out",)),
-        (("run", "rows.npz", "--set", "seed=1"), ("data.NAME",)),
+        (("run", "rows.npz", "--set", "label=kind"), ("data.NAME", "data.options.label=kind")),
         (("run", "rows.npz", "--set", "data.labels=other.csv"), ("data.labels", "training", "leave it out")),
     ],
 )

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from pencil.cli.display import Lines
 from pencil.config import read_toml
@@ -153,7 +154,7 @@ def test_epochs_in_all_are_shared_by_the_phases(pencil: Command, rows: Path) -> 
         (("--noise", "symmetric:0.2"), "data.noise"),
         (("--method", "cross_entropy"), "method"),
         (("--precision", "64-true"), "hardware.precision"),
-        (("other.npz",), "data.source"),
+        (("mine.py:rows",), "data.source"),
         (("--set", "optimizer.batch_size=3"), "optimizer.batch_size"),
     ],
 )
@@ -172,6 +173,80 @@ def test_other_data_is_refused(pencil: Command, quick_run: Path, rows: Path) -> 
     ended = pencil("train", "--resume", "--out", "run")
     assert ended.code == 2
     assert "data has changed" in ended.line
+
+
+def test_data_that_has_moved_is_named_where_it_is(pencil: Command, rows: Path) -> None:
+    run = RunFolder(Path("run"))
+    assert pencil("train", rows.name, "--out", "run", "--quiet", *QUICK).code == 0
+    Path("new").mkdir()
+    rows.rename("new/points.npz")
+    ended = pencil("train", "--resume", "--out", "run")
+    assert ended.code == 2 and ended.line.endswith("say where: pencil train SOURCE --resume --out run")
+    saved = run.config.read_bytes()
+    for place in (("new/points.npz",), ("--root", "new/points.npz")):
+        run.set_state("stopped")
+        ended = pencil("train", "--resume", "--out", "run", *place)
+        assert ended.code == 0, ended.err
+        assert "shows no examples" not in ended.err
+        assert run.status().state == "finished"
+    assert run.config.read_bytes() == saved
+
+
+def test_other_data_in_another_place_is_refused(pencil: Command, quick_run: Path, place: Path) -> None:
+    write_rows(place / "other.npz", y=(list(range(3)) * 40))
+    before = listing(place)
+    for source in ("other.npz", "digits"):
+        ended = pencil("train", source, "--resume", "--out", "run")
+        assert ended.code == 2 and ended.line == (
+            f"pencil: {source} is not the data that the run in run was started with, or has changed since; name the"
+            " place of that data, or start a new run with another --out."
+        )
+    ended = pencil("train", "nowhere.npz", "--resume", "--out", "run")
+    assert ended.line == "pencil: nowhere.npz does not exist; give a folder, a file or a source's name."
+    assert listing(place) == before
+
+
+def test_data_of_the_same_names_and_labels_may_be_other_data(pencil: Command, rows: Path) -> None:
+    write_rows(rows, ids=np.arange(120))
+    assert pencil("train", rows.name, "--out", "run", "--quiet", *QUICK).code == 0
+    write_rows(Path("other.npz"), ids=np.arange(120), x=np.ones((120, 8), np.float32) * np.arange(8))
+    ended = pencil("train", "other.npz", "--resume", "--out", "run")
+    assert ended.code == 2 and "other.npz is not the data that the run in run was started with" in ended.line
+
+
+def test_a_table_its_images_and_its_labels_may_each_have_moved(pencil: Command, place: Path) -> None:
+    rng = np.random.default_rng(0)
+    Path("pictures").mkdir()
+    for number in range(20):
+        Image.fromarray(rng.integers(0, 255, (9, 9, 3), dtype=np.uint8)).save(f"pictures/{number}.png")
+    Path("t.csv").write_text("path,label\n" + "".join(f"{n}.png,{'ab'[n % 2]}\n" for n in range(20)))
+    Path("people.csv").write_text("id,label\n" + "".join(f"{n}.png,{'ab'[n % 3 == 0]}\n" for n in range(20)))
+    named = ("--root", "pictures", "--labels", "people.csv")
+    assert pencil("train", "t.csv", *named, "--out", "run", "--epochs", "1,1,1", "--quiet").code == 0
+    RunFolder(Path("run")).set_state("stopped")
+    Path("new").mkdir()
+    for name in ("t.csv", "pictures", "people.csv"):
+        Path(name).rename(Path("new", name))
+    moved = ("new/t.csv", "--root", "new/pictures", "--labels", "new/people.csv")
+    other = pencil("train", *moved[:3], "--labels", "new/t.csv", "--resume", "--out", "run")
+    assert other.code == 2, "the labels that are beside the images are others"
+    ended = pencil("train", *moved, "--resume", "--out", "run")
+    assert ended.code == 0, ended.err
+
+
+def test_a_run_that_is_stopped_again_names_the_new_place(
+    pencil: Command, rows: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(shown: Lines, epoch: int, step: int, steps: int) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(Lines, "stepped", stop)
+    first = pencil("train", rows.name, "--out", "run", *LONG)
+    assert first.err.splitlines()[-1] == "pencil: stopped; go on with: pencil train --resume --out run"
+    rows.rename("moved.npz")
+    again = pencil("train", "moved.npz", "--resume", "--out", "run")
+    assert again.code == 130, again.err
+    assert again.err.splitlines()[-1] == "pencil: stopped; go on with: pencil train --resume --out run moved.npz"
 
 
 def _wait_for_epoch(run: str, epoch: int, child: WarmProcess) -> None:

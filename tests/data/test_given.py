@@ -71,6 +71,11 @@ def test_labels_beside_a_frame_may_be_the_name_of_its_column() -> None:
         from_given((flowers(), "knd"))
 
 
+def test_a_frame_without_a_label_says_how_python_names_it() -> None:
+    with pytest.raises(PencilError, match=r'name the one of the labels .* by pencil\.fit\(frame, "NAME"\)\.$'):
+        from_given(flowers())
+
+
 def test_labels_taken_from_a_frame_are_not_learned_from() -> None:
     frame = flowers()
     found = from_frame(frame, frame["kind"])

@@ -1,8 +1,14 @@
 """A source is found by name, by path or in a user's file."""
 
+import os
+import sys
+
 import numpy as np
 import pytest
 
+from pencil.config import DataSettings
+from pencil.data import from_arrays, read
+from pencil.data.label_file import relabel
 from pencil.errors import PencilError
 
 
@@ -41,6 +47,17 @@ def test_what_looks_like_a_path_is_no_misspelt_name(load_data, path):
         load_data(path)
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such files there")
+def test_a_pipe_or_a_device_is_there_but_is_no_file(load_data, tmp_path):
+    os.mkfifo(tmp_path / "pipe.csv")
+    for path in (os.devnull, tmp_path / "pipe.csv"):
+        with pytest.raises(PencilError, match=rf"{path} is a pipe or a device, .* such as data\.csv, and give that"):
+            load_data(path)
+    rows = from_arrays(np.eye(4), [0, 1, 0, 1]).train
+    with pytest.raises(PencilError, match=rf"{os.devnull} is a pipe or a device, .* such as labels\.csv"):
+        relabel(rows, os.devnull, ("a", "b"))
+
+
 def test_a_file_of_an_unknown_kind(load_data, tmp_path):
     (tmp_path / "notes.docx").write_text("")
     with pytest.raises(PencilError, match=r"no kind of file that is known"):
@@ -67,6 +84,22 @@ def test_a_folder_beside_another_root_is_refused(fakes, load_data, tmp_path):
     with pytest.raises(PencilError, match=r"photos is a folder of data itself; leave out --root .*others\.$"):
         load_data(tmp_path / "photos", root=str(tmp_path / "others"))
     assert load_data(tmp_path / "photos", root=str(tmp_path / "photos")).name == "photos"
+
+
+def test_a_root_that_nothing_is_read_from_is_refused_where_data_is_trained_on(load_data, tmp_path):
+    np.savez(tmp_path / "a.npz", x=np.random.default_rng(0).normal(size=(10, 2)), y=[0, 1] * 5)
+    (tmp_path / "t.csv").write_text("a,label\n" + "".join(f"{n},{'xy'[n % 2]}\n" for n in range(10)))
+    for source, why in {
+        str(tmp_path / "a.npz"): "is a file of data itself",
+        str(tmp_path / "t.csv"): "the table names no images",
+        "digits": "inside the package",
+        "hf:some/name": "what follows hf: is all that is read",
+    }.items():
+        with pytest.raises(PencilError, match=rf"--root nowhere is of no use: .*{why}; leave it out\.$"):
+            load_data(source, root="nowhere")
+    assert len(load_data("npz", root=str(tmp_path / "a.npz"), held_out=0.0).train) == 10, "it names the file"
+    again = DataSettings(source=str(tmp_path / "t.csv"), root="nowhere", options={"size": 64})
+    assert len(read(again, labels_needed=False).train) == 10, "a run that has it can still be looked at"
 
 
 def test_the_folder_of_a_run_is_not_taken_for_damaged_data(fakes, load_data, tmp_path):

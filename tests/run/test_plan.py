@@ -134,7 +134,10 @@ def test_written_settings_resolve_to_themselves(recipe: str, epochs: Any, tmp_pa
         ({"method": "cross_entropy", "phases": {"labels": {"lr": 1}}}, r'no phase "labels"\. Known: training'),
         ({"optimizer": {"batchsize": 3}}, r'"optimizer\.batchsize"\. Did you mean "batch_size"'),
         ({"metod": "pencil"}, r'no setting "metod"\. Did you mean "method"'),
-        ({"trusted": np.ones(3, bool)}, 'no setting "trusted"'),
+        ({"trusted": np.ones(3, bool)}, 'no setting "trusted". Did you mean "data.trusted" or "data.options.trusted"'),
+        ({"label": "kind"}, 'no setting "label". Did you mean "data.options.label"'),
+        (override("label=kind"), 'no setting "options.label". Did you mean "data.options.label"'),
+        (override("batch_size=32"), 'no setting "options.batch_size". Did you mean "optimizer.batch_size"'),
         ({"method": "pensil"}, r'no method "pensil"\. Did you mean "pencil"'),
         ({"recipe": "automatic"}, 'no recipe "automatic"'),
         ({"backbone": "mpl"}, r'no backbone "mpl"'),
@@ -149,15 +152,17 @@ def test_wrong_requests_end_in_one_line(asked: dict[str, Any], message: str) -> 
 
 
 @pytest.mark.parametrize(
-    ("epochs", "message"),
+    ("method", "epochs", "message"),
     [
-        ((3, 1), "--epochs has 2 numbers, but pencil has 3 phases: backbone, labels, tuning"),
-        ((1, -2, 1), "give 0 or more"),
+        ("pencil", (3, 1), "--epochs has 2 numbers, but pencil has 3 phases: backbone, labels, tuning"),
+        ("pencil", (3,), "--epochs has 1 number, but pencil has 3 phases"),
+        ("lq", (3, 1), "--epochs has 2 numbers, but lq has 1 phase: training"),
+        ("pencil", (1, -2, 1), "give 0 or more"),
     ],
 )
-def test_epochs_must_fit_the_phases(epochs: Any, message: str) -> None:
+def test_epochs_must_fit_the_phases(method: str, epochs: Any, message: str) -> None:
     with pytest.raises(PencilError, match=message):
-        plan("digits", {}, epochs=epochs)
+        plan("digits", {"method": method}, epochs=epochs)
 
 
 def test_arrays_and_torch_datasets_are_data_too() -> None:
@@ -167,6 +172,8 @@ def test_arrays_and_torch_datasets_are_data_too() -> None:
         assert (len(planned.dataset.train), planned.dataset.num_classes, planned.settings.backbone) == (30, 3, "mlp")
     with pytest.raises(PencilError, match="no data can be read from an object of type int; give a path"):
         plan(3, {})
+    with pytest.raises(PencilError, match="root is 'photos', but data that is given in Python lies in no folder"):
+        plan((x, y), {"data": {"root": "photos"}})
 
 
 def test_settings_that_differ_are_listed_and_equal_ones_are_not() -> None:
@@ -182,15 +189,3 @@ def test_settings_that_differ_are_listed_and_equal_ones_are_not() -> None:
     assert sorted(differing(before, other)) == sorted(
         ["seed", "optimizer.momentum", "options.anchor", "options.label_step", "data.noise"]
     )
-
-
-def test_classes_that_differ_only_in_capitals_are_told() -> None:
-    x = np.random.default_rng(0).random((12, 3))
-
-    def told(*names: str) -> tuple[str, ...]:
-        return plan((x, np.resize(names, 12)), {}).warnings
-
-    line = 'the classes "RED" and "Red" differ only in capitals; if they are one, spell them alike.'
-    assert told("Red", "RED", "blue") == (line,)
-    assert "(and 1 more such)" in told("Red", "RED", "blue", "Blue")[0]
-    assert told("a", "A", "b") == () == told("red", "reed"), "letters, and other words"

@@ -124,6 +124,7 @@ def test_what_is_no_longer_in_the_file_or_in_the_users_own_file_is_noticed(
         ('bakbone = "mlp"', 'there is no setting "bakbone". Did you mean "backbone"'),
         ("optimizer.batch_size = true", "optimizer.batch_size"),
         ('options.label_stepp = "1"', 'Did you mean "label_step"'),
+        ('options.label = "kind"', 'Did you mean "data.options.label"'),
         ("phases.label.epochs = 1", 'Did you mean "labels"'),
         ('method = "pensil"', 'Did you mean "pencil"'),
         ('recipe = "autto"', 'Did you mean "auto"'),

@@ -82,5 +82,5 @@ def data_settings(root: str | None, assignments: Sequence[str]) -> dict[str, Any
     """Return the settings of the data alone, for commands that read data and train nothing."""
     top = merge({"data": {"root": root} if root else {}}, *(override(assignment) for assignment in assignments))
     if set(top) != {"data"}:
-        raise PencilError("--set takes settings of the data here: data.NAME=value.")
+        raise PencilError("--set takes settings of the data here: data.NAME=value, e.g. data.options.label=kind.")
     return dict(top["data"])

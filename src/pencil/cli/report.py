@@ -42,17 +42,22 @@ def report(
     typer.echo(f"written to {written}")
 
 
-def add_report(run: Path) -> None:
-    """Make the page of a run that has just finished; whatever goes wrong costs one line, never the run."""
+def add_report(run: Path, *, source: str = "", root: str = "") -> None:
+    """Make the page of a run that has just finished; whatever goes wrong costs one line, never the run.
+
+    `source` and `root` say where its data lies now, if it has moved.
+    """
     from pencil.config import read_toml
     from pencil.config.own_code import code_in, named_again
 
     command = f"pencil report {shlex.quote(str(run))}"
     try:
         settings = read_toml(run / "config.toml")
+        moved = {"--source": source, "--root": root}
         command += named_again(settings, source="--source ")
+        command += "".join(f" {option} {shlex.quote(value)}" for option, value in moved.items() if value)
         # Code of the run's own has just been run at the user's word.
-        write_report(run, source=code_in(settings).get("source", ""))
+        write_report(run, source=source or code_in(settings).get("source", ""), root=root)
     except (KeyboardInterrupt, Terminated) as stopped:
         raise type(stopped)(f"the run is finished, only its report is missing; make it with: {command}") from None
     except Exception as error:

@@ -150,11 +150,12 @@ def _fit(
     from pencil.cli.place import Announced
     from pencil.cli.report import add_report
     from pencil.cli.summary import print_summary
-    from pencil.config import read_toml
+    from pencil.config import merge, read_toml
     from pencil.config.own_code import resume_command
     from pencil.integrations.watch import watching
     from pencil.run import fit
     from pencil.run.fit import Interrupted
+    from pencil.run.moved import new_place
     from pencil.runtime import is_leader
 
     if out is None:
@@ -173,7 +174,9 @@ def _fit(
             raise type(stopped)(f"stopped at once; go on from the last checkpoint with: {command}") from None
         raise
     if is_leader():
-        add_report(out)
+        named = merge(asked, {"data": {"source": source or ""}})
+        place = new_place(read_toml(out / "config.toml"), named) if how["resume"] else {}
+        add_report(out, source=place.get("source", ""), root=place.get("root", ""))
     if as_json:
         typer.echo(json.dumps(result.summary, indent=2, ensure_ascii=False))
     elif not quiet:

@@ -2,7 +2,7 @@
 
 from pencil.data.arrays import from_arrays
 from pencil.data.dataset import UNLABELLED, ArrayInputs, Dataset, Examples, Inputs, Preparation, Selection
-from pencil.data.given import from_frame, from_given, options_of
+from pencil.data.given import OPTIONS, from_frame, from_given, options_of
 from pencil.data.hugging_face import from_hugging_face
 from pencil.data.identity import fingerprint, inputs_digest
 from pencil.data.load import load, read, source_kind
@@ -11,6 +11,7 @@ from pencil.data.request import Request
 from pencil.data.torch_dataset import from_torch
 
 __all__ = [
+    "OPTIONS",
     "UNLABELLED",
     "ArrayInputs",
     "Dataset",

@@ -20,6 +20,8 @@ from pencil.data.tables.frames import Frame, as_frame, is_frame
 from pencil.data.torch_dataset import from_torch
 from pencil.errors import PencilError
 
+OPTIONS = frozenset({*table.OPTIONS, *OF_HUGGING_FACE, "raw"})
+"""By which data of people's own is read, whatever it is; published datasets may have others."""
 _USUAL_LABEL = "label"
 
 

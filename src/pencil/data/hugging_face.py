@@ -89,6 +89,7 @@ def from_hugging_face(source: Any, request: Request | None = None, *, name: str 
     request.looked_at(parts["train"].rows.column_names)
     parts = {kind: part.without(request.texts("ignore")) for kind, part in parts.items()}
     train, label = parts["train"], label_column(parts["train"].rows, request)
+    request.refuse_leaks(label)
     named = class_names(train.rows, label)
     by_name = named is None
     values = {kind: part.values(label, named, needed=request.labels_needed) for kind, part in parts.items()}
@@ -129,7 +130,7 @@ def splits(source: Any, train: str = "") -> dict[str, Part]:
         return {"train": Part("", source.with_format(None))}
     wanted = train or "train"
     if wanted not in source:
-        remedy = did_you_mean(wanted, source) if train else " Name the one to train on by option split."
+        remedy = did_you_mean(wanted, source) if train else " Name the one to train on: --set data.options.split=NAME."
         raise PencilError(f'there is no split "{wanted}", only {", ".join(source)}.{remedy}')
     found = {"train": Part(wanted, source[wanted].with_format(None))}
     for name, rows in source.items():
@@ -151,7 +152,10 @@ def label_column(rows: Any, request: Request) -> str:
     found = [name for name in usual if name in kinds] or usual or (kinds if len(kinds) == 1 else [])
     if not found and request.labels_needed:
         known = ", ".join(rows.column_names)
-        raise PencilError(f"it is not clear which column holds the labels; name it by option label (of {known}).")
+        raise PencilError(
+            f"it is not clear which column holds the labels (of {known}); name it by --set data.options.label=NAME, in"
+            ' Python by settings={"data": {"options": {"label": "NAME"}}}.'
+        )
     return str(found[0]) if found else ""
 
 
@@ -167,8 +171,10 @@ def _inputs(
         whole = _joined(parts, [image])
         if kinds[image] == "Image":
             return _images(whole, image, parts, request, name)
+        request.refuse_idle(image_files.OPTIONS, f'the images in the column "{image}" are no files')
         pixels = as_inputs(np.array(whole.with_format("numpy")[:][image]))
         return ArrayInputs(pixels), *describe_inputs(pixels)
+    request.refuse_idle(image_files.OPTIONS, "the dataset is learned from by its columns, not by images")
     used = {label, request.text("id"), request.text("clean"), *_said_by_a_run(parts["train"].rows)}
     columns = list(request.texts("features")) or [column for column in kinds if column not in used]
     table = _joined(parts, columns).with_format("arrow")[:]

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from pencil.data import labels
 from pencil.data.dataset import Examples
 from pencil.data.files.numpy_files import names_in, read_npy, read_npz
+from pencil.data.files.streams import refuse_stream
 from pencil.errors import PencilError, did_you_mean
 
 _COUNTED = ("given", "corrected", "final")
@@ -54,6 +55,7 @@ def _locate(spec: str) -> tuple[Path, str]:
     if not path.is_file() and ":" in spec:
         before, _, key = spec.rpartition(":")
         path = Path(before)
+    refuse_stream(path, "labels.csv")
     if not path.is_file():
         raise PencilError(f"the label file {path} does not exist; give FILE or FILE:key.")
     if path.suffix.lower() not in _SUFFIXES:

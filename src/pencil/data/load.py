@@ -14,6 +14,7 @@ from pencil import plugins
 from pencil.config.own_code import MARK
 from pencil.config.settings import DataSettings
 from pencil.data.dataset import Dataset
+from pencil.data.files.streams import refuse_stream
 from pencil.data.prepare import prepare
 from pencil.data.request import Request, default_cache_dir
 from pencil.errors import NoSuchSource, PencilError, did_you_mean
@@ -124,6 +125,7 @@ def _resolve(settings: DataSettings) -> tuple[str, Path | None]:
             known = ", ".join(_BY_SUFFIX)
             raise PencilError(f"{path} is no kind of file that is known; give a folder of images or one of {known}.")
         return _BY_SUFFIX[path.suffix.lower()], path
+    refuse_stream(path, "data.csv")
     if not _has_entry_point(source):
         if path.suffix or "/" in source or "\\" in source:
             raise NoSuchSource(f"{source} does not exist; give a folder, a file or a source's name.")

@@ -12,6 +12,10 @@ from pencil.errors import PencilError, did_you_mean
 
 _USES = ("label", "image", "id", "clean", "trusted", "features", "words", "soft", "votes", "annotators")
 """Options that name columns, of a table or of a Hugging Face dataset."""
+_ANSWERS = ("label", "soft", "votes", "annotators", "clean")
+"""Those of them that name labels."""
+_OTHERS = ("features", "words", "image", "id")
+"""Those that name what labels are no part of."""
 
 
 def default_cache_dir() -> Path:
@@ -45,6 +49,17 @@ class Request:
             if name not in known:
                 remedy = did_you_mean(name, known) if known else " It has none."
                 raise PencilError(f'{source} has no option "{name}".{remedy}')
+
+    def refuse_root(self, why: str) -> None:
+        """Refuse a folder that nothing is read from, where data is read to train; `why` says what stands against it."""
+        if self.root is not None and self.labels_needed:
+            raise PencilError(f"--root {self.root} is of no use: {why}; leave it out.")
+
+    def refuse_idle(self, names: Iterable[str], why: str) -> None:
+        """Refuse options that the source has but not for such data, where it is read to train."""
+        for name in names if self.labels_needed else ():
+            if name in self.options:
+                raise PencilError(f"the option {name} is of no use: {why}; leave it out.")
 
     def integer(self, name: str, default: int, *, least: int = 0) -> int:
         """Return a whole-number option."""
@@ -87,9 +102,25 @@ class Request:
             # New rows may lack what was of no use in training.
             if name not in columns and self.labels_needed and not self.trained_features:
                 raise PencilError(f'there is no column "{name}" to ignore.{did_you_mean(name, columns)}')
-            if use := next((use for use in _USES if name in self.texts(use)), ""):
+            for use in self.uses_of(name):
                 raise PencilError(f'the column "{name}" is named by the options ignore and {use}; take it out of one.')
         return [name for name in columns if name not in ignored]
+
+    def uses_of(self, column: str, among: Sequence[str] = _USES) -> list[str]:
+        """Return the options that name a column."""
+        return [use for use in among if column in self.texts(use)]
+
+    def refuse_leaks(self, label: str) -> None:
+        """Refuse to learn from labels what labels are, or to know rows by them; `label` is the column that has them."""
+        if not self.labels_needed or self.trained_features:
+            return
+        named = {name: way for way in _ANSWERS for name in ((label,) if way == "label" else self.texts(way)) if name}
+        for name, way in named.items():
+            for use in self.uses_of(name, _OTHERS):
+                raise PencilError(
+                    f'the column "{name}" holds labels (option {way}), and the option {use} names it too; take it out'
+                    f" of one, or name the labels by --set data.options.{way}=NAME."
+                )
 
     def existing(self, source: str) -> Path:
         """Return the location, which must be given and exist."""

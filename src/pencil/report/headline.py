@@ -60,7 +60,9 @@ def lead(material: Material) -> str:
 def warnings(material: Material) -> list[str]:
     """Say what a person should know before believing the rest, in the words of the run's log."""
     caution = material.result.get("caution")
-    return [line_of(name) for name in material.lost] + ([caution] if caution else [])
+    options = material.settings.get("options")
+    lost = [line_of(material.lost, options if isinstance(options, dict) else {})] if material.lost else []
+    return lost + ([caution] if caution else [])
 
 
 def percent(value: float | None, digits: int = 1) -> str:

@@ -1,10 +1,15 @@
 """Classes that lost all their examples while labels moved: what a run's log and its report say of them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+NAMED = 3
+"""Classes whose names a line has."""
+STEPS = ("label_step", "label_lr")
+"""Options that say how far labels move at a time, in either spelling."""
 
 
 def lost_classes(record: Mapping[str, Any]) -> frozenset[int]:
@@ -19,9 +24,17 @@ def lost_in_the_end(given: NDArray[Any], corrected: NDArray[Any], split: NDArray
     return frozenset(np.setdiff1d(given[(given >= 0) & (split == "train")], corrected).tolist())
 
 
-def line_of(name: str) -> str:
-    """Say of a class that it has none left, and what can be done."""
-    return (
-        f'class "{name}" has lost all its examples: every one of them is now believed to be of another class. If that'
-        " cannot be, a stronger anchor holds labels nearer to the given ones."
+def line_of(names: Sequence[str], options: Mapping[str, Any]) -> str:
+    """Say of classes that they have none left, and what can be done with the options that a run was given."""
+    named = ", ".join(f'"{name}"' for name in names[:NAMED])
+    more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
+    said = (
+        f"class {named} has lost all its examples: every one of them is now believed to be of another class."
+        if len(names) == 1
+        else f"the classes {named}{more} have lost all their examples: these are now believed to be of other classes."
     )
+    step = next((name for name in STEPS if options.get(name)), "")
+    if not step:
+        return f"{said} Look whether that can be before you use the labels."
+    own = f"--set {step}=NUMBER (this run: {options[step]})"
+    return f"{said} If that cannot be, labels move less by a smaller step: {own}."

@@ -1,5 +1,6 @@
 """Trains: from data and settings to a finished run folder, or on from where a run stopped."""
 
+import shlex
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -14,7 +15,7 @@ from pencil.backbones import name_of
 from pencil.config import from_document, merge, plain_numbers, read_toml, to_document, write_toml
 from pencil.config.own_code import as_document, as_run_names, code_in, resume_command
 from pencil.engine import Stopped
-from pencil.errors import PencilError
+from pencil.errors import NoSuchSource, PencilError
 from pencil.plugins import blamed
 from pencil.results.atomic import write_atomic
 from pencil.results.checkpoint_store import CheckpointStore
@@ -24,11 +25,11 @@ from pencil.results.log_file import LogFile
 from pencil.run.budget import lengths_for
 from pencil.run.build import build_engine
 from pencil.run.example_table import try_table
-from pencil.run.home import at_home
 from pencil.run.inherit import open_parent, plan_from
 from pencil.run.layout import with_planes
 from pencil.run.lengths import phase_lengths, refuse_other_total
 from pencil.run.machine import Machine, choose_machine
+from pencil.run.moved import in_its_place, named_again, new_place, without_place
 from pencil.run.outcome import write_description, write_outcome
 from pencil.run.plan import Plan, plan
 from pencil.run.preparation import normalised_as_by
@@ -86,11 +87,11 @@ def fit(
     are neither rows nor images, but numbers of any shape that the network gets as they are. `backbone` is the name of a
     network, a torch.nn.Module, whose weights training starts from, or a function (spec, num_classes) that makes one.
     `settings` is a nested dictionary in the shape of config.toml; method, recipe, seed, noise, held_out, root, device
-    and precision can be given by name. With `resume` the run in `out` goes on. `start_from` is a finished run: the new
-    one begins with its settings, weights and learned labels, and what people decided in review is locked. Without `out`
-    the run folder is gone with the result, or when Python ends. `epochs` are one number for each phase, or a total that
-    phases share in proportion to their usual lengths; `budget` is the time training may take, in seconds, shared in the
-    same way.
+    and precision can be given by name. With `resume` the run in `out` goes on; where its data has moved, `source`,
+    `root` or `data.labels` says where it lies now. `start_from` is a finished run: the new one begins with its
+    settings, weights and learned labels, and what people decided in review is locked. Without `out` the run folder is
+    gone with the result, or when Python ends. `epochs` are one number for each phase, or a total that phases share in
+    proportion to their usual lengths; `budget` is the time training may take, in seconds, shared in the same way.
     """
     if labels is not None:
         refuse_labels_by_name(source, labels)
@@ -177,17 +178,22 @@ def _resume(
     elif epochs is not None:
         lengths = phase_lengths(str(saved["method"]), epochs)
         asked = merge(asked, {"phases": {name: {"epochs": count} for name, count in lengths.items()}})
-    refuse_other_settings(saved, as_run_names(asked, saved), folder)
+    place = new_place(saved, asked)
+    refuse_other_settings(saved, as_run_names(without_place(asked, place), saved), folder)
     hardware = merge(saved.get("hardware", {}), asked.get("hardware", {}))
     given = None if source is None or isinstance(source, (str, Path)) else source
     settings = merge(
-        to_document(at_home(from_document(saved), folder.homes())),
+        to_document(in_its_place(from_document(saved), folder, place)),
         {"hardware": hardware},
         as_document(code_in(asked)),
         {} if own_network is None else {"backbone": own_network},
     )
-    prepared = plan(given, settings, download=download, cache_dir=cache_dir, complete=True)
-    refuse_other_data(prepared, folder)
+    try:
+        prepared = plan(given, settings, download=download, cache_dir=cache_dir, complete=True)
+    except NoSuchSource as error:
+        way = f"pencil train SOURCE --resume --out {shlex.quote(str(folder.path))}"
+        raise NoSuchSource(str(error) if place else f"{error} Where the data has moved, say where: {way}") from None
+    refuse_other_data(prepared, folder, place)
     prepared = replace(prepared, dataset=normalised_as_by(folder, prepared.dataset))
     if not is_leader():
         if folder.status().state == "finished":
@@ -217,7 +223,8 @@ def _train(
     leads, interval = machine.processes.leads, prepared.settings.hardware.checkpoint_seconds
     names, log = prepared.dataset.class_names, LogFile(folder.log) if leads else None
     sittings = Sittings.of(machine, prepared.settings)
-    session = Session(history, checkpoints, progress, interval, sittings, writes=leads, classes=names, log=log)
+    told: dict[str, Any] = {"classes": names, "options": prepared.settings.options}
+    session = Session(history, checkpoints, progress, interval, sittings, writes=leads, log=log, **told)
     if prepared.noise_told:
         session.note(f"noise {prepared.settings.data.noise}: {prepared.noise_told}.")
     for line in (*prepared.warnings, *lines):
@@ -269,7 +276,8 @@ def _way_on(prepared: Plan, folder: RunFolder, kept: tempfile.TemporaryDirectory
         return "nothing is kept of a run without out, so begin again."
     if prepared.own_network is not None or prepared.settings.data.source.startswith("<"):
         return f"go on with: pencil.fit(…, out={str(folder.path)!r}, resume=True), and what it was given before."
-    return f"go on with: {resume_command(folder.path, to_document(prepared.settings))}"
+    place = named_again(prepared.settings.data, from_document(read_toml(folder.config)), folder)
+    return f"go on with: {resume_command(folder.path, to_document(prepared.settings))}{place}"
 
 
 def _finished(prepared: Plan, folder: RunFolder) -> Result:

@@ -20,12 +20,13 @@ from pencil.config import (
     to_document,
 )
 from pencil.data import Dataset
-from pencil.data.dataset import UNLABELLED
 from pencil.data.request import default_cache_dir
 from pencil.data.transforms.spread import Spread, spread
 from pencil.errors import PencilError
 from pencil.methods import Method
 from pencil.run.lengths import asked_lengths, other_lengths, phase_lengths
+from pencil.run.misplaced import refuse_misplaced
+from pencil.run.remarks import remarks
 from pencil.runtime import choose_device, seed_for
 from pencil.types import Phase
 
@@ -84,6 +85,7 @@ def plan(
     Settings that are `complete` have their recipe in them: a later version's may say more, which is not for them.
     """
     asked, own_network = _by_name(asked)
+    refuse_misplaced(asked, str(asked.get("method") or DEFAULT_METHOD))
     checked(asked)
     asked = _with_source(source, asked)
     early = checked(asked)
@@ -105,8 +107,7 @@ def plan(
     check_teaching(settings, method)
     if settings.teaching.mixup and dataset.preparation.whole:
         raise PencilError("whole numbers that are taken as they are cannot be mixed; use --set teaching.mixup=0.")
-    told = (dataset.facts.get(name) for name in ("left_out", "missing", "dark"))
-    warnings = tuple(str(line) for line in (*told, _unlabelled(dataset), _alike(dataset), warning) if line)
+    warnings = (*remarks(dataset), *([warning] if warning else []))
     return Plan(settings, dataset, method, phases, warnings, own_network)
 
 
@@ -144,24 +145,6 @@ def _recipe(asked: Settings, method: str, dataset: Dataset, lengths: Mapping[str
     found = spread(dataset.train, dataset.preparation, dataset.num_classes) if rows else Spread()
     facts = recipes.Facts(*sizes, inputs.kind, phase_names, inputs.shape, accelerated, *found, lengths, batch)
     return recipes.resolve(asked.recipe or DEFAULT_RECIPE, method, facts)
-
-
-def _unlabelled(dataset: Dataset) -> str:
-    missing, count = int((dataset.train.given == UNLABELLED).sum()), len(dataset.train)
-    return f"{missing:,} of {count:,} training labels are missing (empty, or -1 in arrays)." if missing else ""
-
-
-def _alike(dataset: Dataset) -> str:
-    """Return a line on classes that may be one; of single letters small and capital ones are often two."""
-    fellows: dict[str, list[str]] = {}
-    for name in dataset.class_names:
-        fellows.setdefault(name.casefold(), []).append(name)
-    found = [names for key, names in fellows.items() if len(names) > 1 and len(key) > 1]
-    if not found:
-        return ""
-    more = f" (and {len(found) - 1:,} more such)" if len(found) > 1 else ""
-    named = " and ".join(f'"{name}"' for name in found[0])
-    return f"the classes {named}{more} differ only in capitals; if they are one, spell them alike."
 
 
 def check_teaching(settings: Settings, method: Method) -> None:
@@ -209,6 +192,11 @@ def _with_source(source: Any, asked: Document) -> Document:
 def _dataset(source: Any, settings: DataSettings, seed: int, *, download: bool, cache_dir: Path | None) -> Dataset:
     if source is None or isinstance(source, (str, Path)):
         return data.load(settings, seed=seed, download=download, cache_dir=cache_dir)
+    if settings.root:
+        raise PencilError(
+            f"root is {settings.root!r}, but data that is given in Python lies in no folder; leave it out, and name"
+            " images by paths that lead to them from here."
+        )
     request = data.Request(options=dict(settings.options), cache_dir=cache_dir or default_cache_dir())
     return data.prepare(data.from_given(source, request), settings, seed=seed)
 

@@ -104,12 +104,19 @@ def refuse_other_settings(saved: Document, asked: Document, folder: RunFolder) -
         )
 
 
-def refuse_other_data(prepared: Plan, folder: RunFolder) -> None:
-    """A run goes on with the data it was started with."""
+def refuse_other_data(prepared: Plan, folder: RunFolder, place: Mapping[str, str]) -> None:
+    """A run goes on with the data it was started with, in whatever `place` they are now."""
     before = read_object(folder.split) if folder.split.exists() else {}
-    same = not before.get("fingerprint") or prepared.dataset.facts.get("fingerprint") == before["fingerprint"]
+    # One that never knew its data could not tell others from them.
+    unknown = not before.get("fingerprint") and not place
+    same = unknown or prepared.dataset.facts.get("fingerprint") == before.get("fingerprint")
     # Runs of earlier versions know their data by ids and labels alone.
     if not same or (before.get("inputs") and inputs_digest(prepared.dataset) != before["inputs"]):
+        if place:
+            raise PencilError(
+                f"{' and '.join(place.values())} is not the data that the run in {folder.path} was started with, or has"
+                " changed since; name the place of that data, or start a new run with another --out."
+            )
         raise PencilError(
             f"the data has changed since the run in {folder.path} was started; restore it, or start a new run."
         )

@@ -83,10 +83,12 @@ class Session(Listener):
     said: bool = False
     classes: Sequence[str] = ()
     """The classes' names."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """The method's, as the run was given them."""
     log: LogFile | None = None
     """Where lines are kept; nowhere in the processes that train along."""
     lost: frozenset[int] = frozenset()
-    """Classes that had no label left after the last epoch."""
+    """Classes without a label that were told of."""
     last_save: float = field(default_factory=time.monotonic)
 
     def stepped(self, epoch: int, step: int, steps: int) -> None:
@@ -96,16 +98,17 @@ class Session(Listener):
         if self.writes:
             self.history.append(record)
         self.progress.epoch_done(record)
-        self.report_lost(lost_classes(record))
+        if not self.lost:  # Of many classes one after the other goes; the end tells of all that stay lost.
+            self.report_lost(lost_classes(record))
 
     def replanned(self, phases: Sequence[Phase]) -> None:
         self.progress.replanned(phases)
 
     def report_lost(self, lost: frozenset[int]) -> None:
-        """Say which classes have just lost their last example, once each time it happens."""
-        for number in sorted(lost - self.lost):
-            self.note(line_of(self.classes[number]))
-        self.lost = lost
+        """Say which classes have lost their last example, in one line, unless just these were told of before."""
+        if lost and lost != self.lost:
+            self.note(line_of([self.classes[number] for number in sorted(lost)], self.options))
+            self.lost = lost
 
     def checkpoint_due(self, *, phase_end: bool) -> bool:
         return phase_end or time.monotonic() - self.last_save >= self.checkpoint_seconds

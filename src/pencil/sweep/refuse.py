@@ -8,6 +8,7 @@ from pencil.config import build_record, from_document, merge, read_toml, write_t
 from pencil.errors import PencilError, did_you_mean
 from pencil.results.documents import read_object
 from pencil.results.folder import RunFolder
+from pencil.run.misplaced import refuse_misplaced
 from pencil.run.plan import DEFAULT_METHOD, DEFAULT_RECIPE, checked, differing
 from pencil.run.queue import Job, state_of
 from pencil.run.refuse import refuse_place_in_data
@@ -93,6 +94,7 @@ def refuse_hopeless(jobs: Sequence[Job]) -> None:
 def _wrong(document: Document) -> str:
     """Return what is wrong with settings as far as it shows without data; empty where nothing is."""
     try:
+        refuse_misplaced(document, str(document.get("method") or DEFAULT_METHOD))
         settings = checked(document)
         kind = methods.kind(settings.method)
         build_record(kind.Options, settings.options, "options.")

@@ -82,7 +82,25 @@ def test_soft_labels_votes_and_annotators(load_data, tmp_path):
     ("text", "options", "message"),
     [
         ("a,label\n1,x\n2,y\n", {"label": "lable"}, 'no column "lable". Did you mean "label"'),
-        ("a,kind\n1,x\n2,y\n", {}, "no column called label, target, class or y"),
+        (
+            "a,kind\n1,x\n2,y\n",
+            {},
+            r"no column called label, target, class or y; name the one of the labels \(of a, kind\) by --set"
+            r' data\.options\.label=NAME, in Python by settings={"data": {"options": {"label": "NAME"}}}\.$',
+        ),
+        ("a,label\n1,x\n2,y\n", {"id": "label"}, '"label" is named by the option id, and no other is called label'),
+        ("a,y\n1,x\n2,y\n", {"features": "a,y"}, '"y" is named by the option features, and no other is called label'),
+        ("a,label\n1,x\n2,y\n", {"size": 64}, "option size is of no use: the table has no images; leave it out"),
+        ("a,label\n1,x\n2,y\n", {"crop": 8}, "option crop is of no use"),
+        ("0.5,1,cat\n1,2,dog\n", {}, r"has numbers \(0\.5, 1\); if it is one of data, put a row of names above it"),
+        (
+            "a,kind\n1,x\n2,y\n",
+            {"label": "kind", "features": "a,kind"},
+            r'"kind" holds labels .* option features names',
+        ),
+        ("a,kind\n1,x\n2,y\n", {"label": "kind", "id": "kind"}, '"kind" holds labels .* option id names it too'),
+        ("a,b,c\n1,1,0\n2,0,1\n", {"votes": "b,c", "words": "c"}, '"c" holds labels .option votes.* words names it'),
+        ("a,label,t\n1,x,x\n2,y,y\n", {"clean": "t", "features": "a,t"}, '"t" holds labels .option clean'),
         ("a,label\n1,x\ninf,y\n", {}, "row 2, column a is inf"),
         ("a,label\n1,0.5\n2,1\n", {}, r"row 1 is 0\.5, not a whole number"),
         ("a,label\n1,1.25e+00\n2,3.5e-03\n", {}, r"row 1 is 1\.25, not a whole number"),
@@ -110,6 +128,11 @@ def test_wrong_tables_are_refused_by_name(load_data, tmp_path, text, options, me
         load_data(csv(tmp_path, text), options=options)
     assert str(tmp_path) in str(caught.value) or "t has 1 class" in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_numbers_that_count_columns_are_names(load_data, tmp_path):
+    with pytest.raises(PencilError, match=r'"label": "NAME"}}}\.$'):
+        load_data(csv(tmp_path, "0,1,2\n1,5,a\n2,6,b\n"))
 
 
 def test_text_that_is_not_utf8(load_data, tmp_path):

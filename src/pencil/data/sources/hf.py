@@ -27,6 +27,8 @@ def read(request: Request) -> Dataset:
     request.check_options("hf", OPTIONS)
     if request.location is None:
         raise PencilError("hf needs a name; give hf:NAME of a dataset on the hub, or hf:FOLDER.")
+    if request.location != request.root:
+        request.refuse_root("what follows hf: is all that is read")
     name = str(request.location)
     try:
         return from_hugging_face(open_dataset(request), request, name=Path(name).name)

@@ -19,6 +19,8 @@ def read(request: Request) -> Dataset:
     request.check_options("npz", ("raw",))
     raw = request.flag("raw")
     path = request.existing("npz")
+    if request.location != request.root:
+        request.refuse_root(f"{path} is a file of data itself")
     arrays = read_npz(path)
     try:
         if not request.labels_needed:

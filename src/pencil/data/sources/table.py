@@ -59,7 +59,7 @@ def original_files(request: Request) -> dict[str, Path]:
 def _read(path: tables.Place, request: Request) -> Dataset:
     header = request.looked_at(tables.column_names(path))
     run = trained_features.columns_of(request.trained_features, header)
-    label = label_column(header, [name for name, _ in run], request)
+    label = label_column(path, header, [name for name, _ in run], request)
     table = _table(path, header, label, run, request)
     values, names = _labels(table, label, request)
     truth = _values(table, _clean_column(table, request)) if _clean_column(table, request) else None
@@ -170,6 +170,8 @@ def _inputs(table: Any, path: tables.Place, label: str, request: Request) -> _Se
         if held_images.holds_images(table, image):
             return _held_images(table, image, keys, path, request)
         return _named_images(table, image, path, request)
+    request.refuse_root("the table names no images")
+    request.refuse_idle(image_files.OPTIONS, "the table has no images")
     rows, facts, texts = _features(table, path, {label, keys}, request)
     ids = given_ids(tables.texts(table, keys), len(rows)) if keys else content_ids(rows)
     preparation, backbone, _ = describe_inputs(rows)
@@ -177,6 +179,7 @@ def _inputs(table: Any, path: tables.Place, label: str, request: Request) -> _Se
 
 
 def _held_images(table: Any, image: str, keys: str, path: tables.Place, request: Request) -> _Seen:
+    request.refuse_root("the table holds its images itself")
     ids, content = held_images.image_ids(table, image)
     encoded: Any = held_images.images(table, image, str(path))
     key = f"{content}-{request.integer('size', 0)}"

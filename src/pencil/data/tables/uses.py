@@ -10,6 +10,9 @@ from pencil.data.images.decode import is_image_name
 from pencil.data.request import Request
 from pencil.data.tables import trained_features
 from pencil.data.tables.columns import column
+from pencil.data.tables.files import Place
+from pencil.data.tables.frames import Frame
+from pencil.data.tables.label_cells import NUMBER
 from pencil.errors import PencilError
 
 CORRECTED = ("corrected_label", "label_source", "label_quality")
@@ -18,11 +21,13 @@ _LABEL_NAMES = ("label", "target", "class", "y")
 _IMAGE_NAMES = ("image", "path", "file", "filename")
 _IMAGE_ALIKE = re.compile("(image|img|file)[ _-]?(file)?[ _-]?(path|name)?")
 """Such as image_path, img or file_name: a column of images where all its texts end as names of image files do."""
+_NUMBER = re.compile(NUMBER)
 SETS = {"train": "train", "test": "test"} | dict.fromkeys(("val", "valid", "validation", "held-out"), "held_out")
 
 
-def label_column(header: Sequence[str], features: Sequence[str], request: Request) -> str:
+def label_column(place: Place, header: Sequence[str], features: Sequence[str], request: Request) -> str:
     """Return the label's column, or nothing where labels come in several columns."""
+    request.refuse_leaks(request.text("label"))
     ways = [name for name in ("soft", "votes", "annotators") if request.texts(name)]
     if request.text("label") or ways:
         if len(ways) + bool(request.text("label")) > 1:
@@ -41,8 +46,28 @@ def label_column(header: Sequence[str], features: Sequence[str], request: Reques
         )
     if found or not request.labels_needed:
         return "".join(found)
-    known = ", ".join(header)
-    raise PencilError(f"there is no column called label, target, class or y; name it by option label (of {known}).")
+    raise PencilError(_no_label(place, header, request))
+
+
+def _no_label(place: Place, header: Sequence[str], request: Request) -> str:
+    """Say that no column is known to hold the labels, and how to name the one that does."""
+    used = ((name, use) for name in header if _bare(name) in _LABEL_NAMES for use in request.uses_of(name))
+    name, use = next(used, ("", ""))
+    none = "there is no column called label, target, class or y"
+    if name:
+        none = f'the column "{name}" is named by the option {use}, and no other is called label, target, class or y'
+    way = 'pencil.fit(frame, "NAME")'
+    if not isinstance(place, Frame):
+        way = '--set data.options.label=NAME, in Python by settings={"data": {"options": {"label": "NAME"}}}'
+    numbers = [name for name in header if _NUMBER.fullmatch(name)]
+    headless = ""
+    if 2 * len(numbers) >= len(header) and numbers != [str(number) for number in range(len(numbers))]:
+        shown = ", ".join(numbers[:3])
+        headless = (
+            f" The first row, which names the columns, has numbers ({shown}); if it is one of data, put a row of names"
+            " above it."
+        )
+    return f"{none}; name the one of the labels (of {', '.join(header)}) by {way}.{headless}"
 
 
 def _alike(header: Sequence[str], features: Sequence[str], request: Request) -> list[str]:
