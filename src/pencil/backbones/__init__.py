@@ -9,7 +9,6 @@ from typing import Any, cast
 from torch import nn
 
 from pencil import plugins
-from pencil.backbones._members import Members as Members
 from pencil.config.own_code import MARK
 from pencil.errors import PencilError, did_you_mean
 from pencil.lines import first_line
@@ -36,15 +35,6 @@ def create(wanted: str | Own, spec: InputSpec, num_classes: int, options: Mappin
         build: Any = importlib.import_module(f"{__name__}._{library}").build
         return cast(nn.Module, build(own, spec, num_classes, options))
     return _made(name, _found(name), spec, num_classes, options)
-
-
-def create_all(
-    wanted: str | Own, spec: InputSpec, num_classes: int, options: Mapping[str, Any] | None = None, *, members: int
-) -> nn.Module:
-    """Make a run's network: one backbone, or several that answer as one."""
-    if members == 1:
-        return create(wanted, spec, num_classes, options)
-    return Members(lambda: create(wanted, spec, num_classes, options), members)
 
 
 def check(name: str, options: Mapping[str, Any]) -> None:

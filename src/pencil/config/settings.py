@@ -71,9 +71,6 @@ class TeachingSettings:
     forgive_overconfidence: bool = False
     """Judge the weights of an epoch by their held-out loss without what overconfidence adds to it, until labels are
     learned by heart; from a thousand held-out labels on."""
-    members: Annotated[int, ONE_OR_MORE] = 1
-    """Networks that learn beside each other, each of them all but its share of the examples, which it teaches: what is
-    said of an example is said by one that has not learned its label. Together they are the run's network."""
     mixup: Annotated[float, SHARE] = 0.0
     """Inputs and labels are mixed with another example's, whose share is drawn from 0 to mixup/2; 1 is usual."""
     gone: ClassVar[Mapping[str, Any]] = {"views": 1}

@@ -10,7 +10,6 @@ from pencil.data.transforms.distort import distort
 from pencil.data.transforms.leave_out import leave_out
 from pencil.engine.by_heart import learned_by_heart
 from pencil.engine.evaluate import Evaluator
-from pencil.engine.members import apart
 
 Distort = Callable[[Tensor, float, int, Tensor, Tensor], Tensor]
 """Of (prepared inputs, strength, seed, epoch, examples)."""
@@ -68,17 +67,9 @@ class _Distorting(nn.Module):
         self.network, self.distort, self.strength = network, distort, strength
 
     def forward(self, inputs: Tensor) -> Tensor:
-        outputs_BC: Tensor = self.network(self._distorted(inputs))
-        return outputs_BC
-
-    def each(self, inputs: Tensor) -> Tensor:
-        """Return what each member of the network says, where it has members."""
-        outputs_BKC: Tensor = apart(self.network)(self._distorted(inputs))
-        return outputs_BKC
-
-    def _distorted(self, inputs: Tensor) -> Tensor:
         index_B = torch.arange(len(inputs), device=inputs.device)
-        return self.distort(inputs, self.strength, 0, index_B[:1], index_B)
+        outputs_BC: Tensor = self.network(self.distort(inputs, self.strength, 0, index_B[:1], index_B))
+        return outputs_BC
 
 
 def _still_known(network: nn.Module, evaluator: Evaluator, distort: Distort, strength: float) -> float:

@@ -1,8 +1,7 @@
 """Predictions of a network over a whole set of examples."""
 
-import copy
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 import torch
@@ -11,7 +10,6 @@ from torch import Tensor, nn
 from pencil.data.dataset import Inputs
 from pencil.data.transforms.augment import Prepare
 from pencil.engine.feed import ResidentFeed
-from pencil.engine.members import unlearned
 from pencil.runtime import ALONE, Precision, Processes
 
 COLDNESS = (1 / 64, 4.0)
@@ -32,12 +30,9 @@ class Evaluator:
         resident: bool,
         processes: Processes = ALONE,
         held: Tensor | None = None,
-        shares: Tensor | None = None,
     ) -> None:
         self.inputs, self.prepare, self.precision, self.device = inputs, prepare, precision, device
         self.processes = processes
-        self.shares = shares
-        """Which member leaves each example out, where these are trained on and the network has members."""
         # What training already holds on the device is not held there twice.
         self.held = ResidentFeed(inputs, device).inputs if resident and held is None else held
         # Large enough to fill a GPU with small images, small enough for the memory with photographs.
@@ -46,12 +41,6 @@ class Evaluator:
         self.batch = max(1, min(2_000, 2**23 // max(values, 1), share))
         self.part = self.batch
         """Examples that go through the network at once; less than a batch once memory ran out."""
-
-    def by_one_member(self, members: int) -> "Evaluator":
-        """Return the same of which one member says something of each example, in turn, and not all of them."""
-        other = copy.copy(self)
-        other.shares = torch.arange(len(self.inputs), device=self.device) % members
-        return other
 
     @torch.no_grad()
     def logits(self, model: nn.Module) -> Tensor:
@@ -79,23 +68,12 @@ class Evaluator:
         while True:
             try:
                 with self.precision.forward(self.device):
-                    parts = [
-                        self._said(model, part, start + place * self.part).to(self.precision.dtype)
-                        for place, part in enumerate(torch.split(inputs, self.part))
-                    ]
+                    parts = [model(part).to(self.precision.dtype) for part in torch.split(inputs, self.part)]
                 return _telling(torch.cat(parts))
             except torch.cuda.OutOfMemoryError:
                 if self.part == 1:
                     raise
             self.part = -(-self.part // 2)
-
-    def _said(self, model: nn.Module, inputs: Tensor, start: int) -> Tensor:
-        """Return what the network says of some examples; of those trained on, the member that left them out."""
-        if self.shares is None:
-            outputs_BC: Tensor = model(inputs)
-            return outputs_BC
-        each: Callable[[Tensor], Tensor] = getattr(model, "each")  # noqa: B009 (a network of members has it)
-        return unlearned(each(inputs), self.shares[start : start + len(inputs)])
 
     def _shared_outputs(self, model: nn.Module, starts: range) -> Tensor:
         """Compute every k-th part here and add up what the k processes have."""

@@ -17,7 +17,6 @@ from pencil.engine.events import EpochRecord, Listener, Stopped
 from pencil.engine.feed import Feed
 from pencil.engine.guard import went_back
 from pencil.engine.low import LowWeights
-from pencil.engine.members import knows_little
 from pencil.engine.patience import Patience
 from pencil.engine.record import labelled, measured, rates, refuse_nonfinite
 from pencil.engine.share import OwnBatches, average_buffers, unite
@@ -92,7 +91,6 @@ class Engine:
             "threads": torch.get_num_threads(),
             "micro_batch": self.state.micro_batch,
             "distorted": self.state.distorted,
-            "alone": self.state.alone,
             "lengths": [phase.epochs for phase in self.phases],
             "losses": self.patience.losses,
         }
@@ -105,7 +103,6 @@ class Engine:
         self.epoch, self.seconds = int(meta["epoch"]), float(meta["seconds"])
         self.state.micro_batch = int(meta.get("micro_batch", 0))
         self.state.distorted = bool(meta.get("distorted", False))
-        self._let_speak(alone=bool(meta.get("alone", True)))
         lengths = meta.get("lengths", [phase.epochs for phase in self.phases])
         self.phases = tuple(phase.lasting(int(n)) for phase, n in zip(self.phases, lengths, strict=True))
         # Checkpoints of before may have losses that were not finite, as nothing.
@@ -124,25 +121,8 @@ class Engine:
             torch.manual_seed(seed_for(self.seed, "network", self.epoch))
             self.state.renew_network(self.new_network().state_dict())
         self.state.method.before_phase(View(self, 0), phase)
-        self._hear_all_where_one_knows_little(phase, listener)
         self._lengthen(number, listener)
         self._distort_where_it_helps(phase, listener, has_learned=has_learned)
-
-    def _hear_all_where_one_knows_little(self, phase: Phase, listener: Listener) -> None:
-        """Let all members speak of each example where the one that has not learned its label is often mistaken."""
-        state, held_out = self.state, self.watched.get("held_out")
-        if state.shares is None or not state.alone or held_out is None or not phase.rule.moves:
-            return
-        right = state.method.share_right(View(self, 0))
-        why = "" if right is None else knows_little(View(self, 0), right)
-        if self.processes.leader_says(bool(why)):
-            self._let_speak(alone=False)
-            listener.note(f"{why}: from phase {phase.name} on all of them speak of each example.")
-
-    def _let_speak(self, *, alone: bool) -> None:
-        self.state.alone = alone
-        if not alone:
-            self.train_evaluator.shares = None
 
     def _lengthen(self, number: int, listener: Listener) -> None:
         """Give a phase more epochs where the method needs them, as many as it may have."""

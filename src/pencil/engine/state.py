@@ -50,10 +50,6 @@ class State:
     device: torch.device
     steps: int
     teaching: TeachingSettings = TeachingSettings()  # noqa: RUF009 (a frozen record)
-    shares: Tensor | None = None
-    """[N] which member of the network leaves each example out; None where it has none."""
-    alone: bool = True
-    """Whether that member alone speaks of an example, and not all of them together."""
     micro_batch: int = 0
     """Examples that go through the network at once, where the memory holds no whole batch; 0: all of a batch."""
     distorted: bool = False

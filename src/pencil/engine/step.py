@@ -13,7 +13,6 @@ from pencil.data.transforms.augment import Prepare, draw
 from pencil.engine.distortion import DISTORTIONS
 from pencil.engine.feed import Feed
 from pencil.engine.low import LowWeights, descend, look
-from pencil.engine.members import apart, objective_of_members, said
 from pencil.engine.meters import batch_sums
 from pencil.engine.objective import Measured, joined, objective
 from pencil.engine.settle import settle
@@ -54,17 +53,16 @@ class Step:
         self.state, self.phase, self.feed, self.precision = state, phase, feed, precision
         self.processes, self.low = processes, low
         self.parameters = [p for group in state.optimizer.param_groups for p in group["params"]]
-        self.model: nn.Module = wrap(apart(low.network if low else state.model))
+        self.model: nn.Module = wrap(low.network if low else state.model)
         self.look, self.descend = wrap(look), wrap(descend)
         self.prepare, self.seed = wrap(prepare), prepare.seed
-        cost = objective if state.shares is None else objective_of_members
-        self.objective = wrap(lambda *arguments: cost(state.method, phase, *arguments))
+        self.objective = wrap(lambda *arguments: objective(state.method, phase, *arguments))
         distortion = DISTORTIONS.get(prepare.preparation.kind) if state.distorted else None
         self.strength = state.teaching.distortion
         self.distort = wrap(distortion.distort) if distortion else None
         # Where labels stay and nothing is recorded of predictions, nobody asks the teacher.
         self.taught = state.average is not None and (phase.rule.moves or phase.track_predictions)
-        self.teacher: nn.Module | None = wrap(apart(state.average.network)) if state.average and self.taught else None
+        self.teacher: nn.Module | None = wrap(state.average.network) if state.average and self.taught else None
         self.found = torch.zeros(1, dtype=torch.float32, device=state.device)
         # Compiled, all columns are read at once, and written. What other tables do besides is not for the compiler.
         self.dense = type(state.table) is ExampleTable
@@ -151,32 +149,26 @@ class Step:
     def _learn_part(self, raw: Tensor, index_B: Tensor, rows: Rows) -> tuple[Tensor, Measured]:
         """Return what is predicted of the examples, by the teacher where there is one, and what the loss came to."""
         inputs = self.precision.of(self.prepare(raw, index_B, self.state.clock.epoch))
-        teacher = self._teach(inputs)
-        partner_B = self._partner_share(index_B)
+        teacher_BC = self._teach(inputs)
+        share_B = self._partner_share(index_B)
         if self.distort is not None:
             inputs = self.distort(inputs, self.strength, self.seed, self.state.clock.epoch, index_B)
         with self.precision.forward(self.state.device):
-            outputs = self.model(mix(inputs, partner_B))
-        if self.state.shares is not None:
-            share_B = self.state.shares.index_select(0, index_B)
-            known_BC = said(outputs.detach() if teacher is None else teacher, share_B, alone=self.state.alone)
-            loss, measured = self.objective(outputs, rows, known_BC, share_B)
-        else:
-            known_BC = outputs.detach() if teacher is None else teacher
-            loss, measured = self.objective(outputs, rows, teacher, partner_B)
+            logits_BC = self.model(mix(inputs, share_B))
+        loss, measured = self.objective(logits_BC, rows, teacher_BC, share_B)
         if not loss.requires_grad:
             raise PencilError("the method's loss has no gradient; compute it from batch.logits, without detaching it.")
         loss.backward()
-        return known_BC, measured
+        return logits_BC.detach() if teacher_BC is None else teacher_BC, measured
 
     @torch.no_grad()
     def _teach(self, inputs: Tensor) -> Tensor | None:
-        """Return the averaged network's outputs for the examples as they are; of members each one's."""
+        """Return the averaged network's outputs for the examples as they are."""
         if self.teacher is None:
             return None
         with self.precision.forward(self.state.device):
-            outputs: Tensor = self.teacher(inputs)
-        return outputs
+            outputs_BC: Tensor = self.teacher(inputs)
+        return outputs_BC
 
     def _partner_share(self, index_B: Tensor) -> Tensor | None:
         mixup = self.state.teaching.mixup

@@ -23,11 +23,7 @@ class View:
         watched = self.engine.watched.get("held_out")
         if watched is None:
             return None
-        evaluator, state = watched.evaluator, self.engine.state
-        if state.shares is not None and state.alone:
-            # As what teaches the others, one member speaks of each: together they know more, and are less sure.
-            evaluator = evaluator.by_one_member(state.teaching.members)
-        return evaluator.logits(state.network), watched.labels
+        return watched.evaluator.logits(self.engine.state.network), watched.labels
 
     def predict_best(self) -> Tensor:
         with self.engine.state.best_weights():

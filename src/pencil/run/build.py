@@ -12,13 +12,12 @@ from pencil.data.dataset import Dataset, Examples, Inputs
 from pencil.data.transforms.augment import Prepare
 from pencil.engine import Engine, Feed, ResidentFeed, State, StreamingFeed, Watched
 from pencil.engine.evaluate import Evaluator
-from pencil.engine.members import shares
 from pencil.errors import PencilError
 from pencil.run.example_table import make_table
 from pencil.run.layout import takes_pixels_together, with_pixels_together
 from pencil.run.machine import Machine, free_memory, on_machine
 from pencil.run.plan import Plan
-from pencil.runtime import idle_gpu, seed_for
+from pencil.runtime import idle_gpu
 
 RESIDENT_SHARE = 0.5
 """Share of the free memory that data may take on the device."""
@@ -50,9 +49,7 @@ def build_engine(plan: Plan, machine: Machine, folder: Path | None = None) -> tu
     steps = -(-len(dataset.train) // batch_size)
     method = plan.method.to(device=device, dtype=machine.precision.dtype)
     table = make_table(plan, machine, batch_size, folder)
-    members, drawn = plan.settings.teaching.members, seed_for(plan.settings.seed, "members")
-    left_out = shares(torch.from_numpy(dataset.train.given), members, drawn).to(device) if members > 1 else None
-    state = State(model, method, table, plan.settings.optimizer, device, steps, plan.settings.teaching, left_out)
+    state = State(model, method, table, plan.settings.optimizer, device, steps, plan.settings.teaching)
     prepare = Prepare(dataset.preparation, plan.settings.seed, pixels_together=together).to(device)
     resident, line = _fits(dataset.train.inputs, device, hardware.resident)
     feed: Feed = (
@@ -61,8 +58,8 @@ def build_engine(plan: Plan, machine: Machine, folder: Path | None = None) -> tu
         else StreamingFeed(dataset.train.inputs, device, batch_size, hardware.workers)
     )
 
-    def evaluator(inputs: Inputs, resident: bool, **more: torch.Tensor | None) -> Evaluator:
-        where = {"resident": resident, "processes": machine.processes, **more}
+    def evaluator(inputs: Inputs, resident: bool, held: torch.Tensor | None = None) -> Evaluator:
+        where = {"resident": resident, "processes": machine.processes, "held": held}
         return Evaluator(inputs, prepare, machine.precision, device, **where)  # type: ignore[arg-type]
 
     watched = {
@@ -82,10 +79,7 @@ def build_engine(plan: Plan, machine: Machine, folder: Path | None = None) -> tu
         seed=plan.settings.seed,
         new_network=new_network,
         train_evaluator=evaluator(
-            dataset.train.inputs,
-            resident,
-            held=feed.inputs if isinstance(feed, ResidentFeed) else None,
-            shares=left_out,
+            dataset.train.inputs, resident, feed.inputs if isinstance(feed, ResidentFeed) else None
         ),
         watched=watched,
         captured=device.type == "cuda" and hardware.compile,

@@ -117,12 +117,7 @@ def _trained(engine: Engine, plan: Plan, *, settles: bool) -> Believed:
             learned = _fitting(believed, network, "unlearned").to(learned).where(blank.unsqueeze(-1), learned)
         ended = learned
         if settles:
-            said = network
-            if engine.state.shares is not None and engine.state.alone:
-                # Who speaks here has not learned the given label, which tells something of its own.
-                given_BC = _certain(torch.from_numpy(given[rows]), network)
-                said = _fitting(engine.state.method.unlearned(outputs, given_BC), network, "unlearned")
-            ended = _fitting(engine.state.method.last_word(learned, said.to(learned)), learned, "last_word")
+            ended = _fitting(engine.state.method.last_word(learned, network.to(learned)), learned, "last_word")
         label = learned.where(table.columns["locked"][rows].unsqueeze(-1), ended)
         blocks.append(_believed(label, mean, network, given[rows], _cut(plan), learned))
     return _joined(blocks)

@@ -36,8 +36,7 @@ def load_network(folder: RunFolder, settings: Settings, *, backbone: str | backb
     _warn_of_other_code(folder, backbones.name_of(wanted))
     preparation = read_preparation(folder)
     classes = read_classes(folder.classes)
-    options, members = _without_weights(settings.backbone_options), settings.teaching.members
-    model = backbones.create_all(wanted, preparation.spec, len(classes), options, members=members)
+    model = backbones.create(wanted, preparation.spec, len(classes), _without_weights(settings.backbone_options))
     model = brought(model, torch.device("cpu"), torch.float32)
     weights = {k: torch.from_numpy(np.array(v)) for k, v in read_arrays(folder.model).items()}
     try:

@@ -55,8 +55,7 @@ class Plan:
     def new_network(self) -> nn.Module:
         """Make the run's network, newly initialised from torch's current random numbers."""
         spec, options = self.dataset.preparation.spec, self.settings.backbone_options
-        members = self.settings.teaching.members
-        return backbones.create_all(self.network, spec, self.dataset.num_classes, options, members=members)
+        return backbones.create(self.network, spec, self.dataset.num_classes, options)
 
     @property
     def epochs(self) -> int:
@@ -155,11 +154,6 @@ def check_teaching(settings: Settings, method: Method) -> None:
         raise PencilError("teaching.mixup needs averaged weights; give teaching.average_epochs.")
     if teaching.mixup and not method.mixes:
         raise PencilError(f"{settings.method} does not train on mixed examples; use --set teaching.mixup=0.")
-    if teaching.mixup and teaching.members > 1:
-        raise PencilError(
-            "teaching.mixup would show members the labels that they leave out; use --set teaching.members=1, or no"
-            " mixup."
-        )
 
 
 def _known(dataset: Dataset) -> methods.Known:
