@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from pencil.quality.trust import caution
+from pencil.quality.trust import caution, hint
 
 
 @pytest.mark.parametrize(
@@ -28,15 +28,36 @@ def test_a_network_that_knows_little_is_noticed(agreeing: int, held_out: int, ke
     [
         (93, 144, 852, 1294),  # digits, 40% noise, solved
         (44, 144, 390, 1294),  # digits, 80% noise, solved
+        (5, 14, 100, 128),  # so few that chance explains it
         (874, 5000, 9509, 45000),  # CIFAR-10, 90% noise, solved
         (4300, 5000, 40000, 45000),  # people's labels of CIFAR-10
-        (5, 14, 100, 128),  # so few that chance explains it
         (95, 100, 900, 900),  # no label was changed, and the network agrees with those it did not learn
         (0, 0, 5, 10),
     ],
 )
 def test_one_that_knows_its_task_is_trusted(agreeing: int, held_out: int, kept: int, learned: int) -> None:
     assert caution(agreeing=agreeing, held_out=held_out, kept=kept, learned=learned) is None
+
+
+@pytest.mark.parametrize(
+    ("agreeing", "held_out", "kept", "learned"),
+    [
+        (17, 30, 253, 270),  # clean labels of 1,000 columns, 17 of them changed
+        (25, 40, 300, 360),  # clean labels of a convolutional network's features, 67 of them changed
+        (5, 14, 100, 128),
+    ],
+)
+def test_where_few_are_held_out_a_person_is_asked(agreeing: int, held_out: int, kept: int, learned: int) -> None:
+    known = {"agreeing": agreeing, "held_out": held_out, "kept": kept, "learned": learned}
+    words = hint(**known)
+    assert words and f"of the {held_out} labels it did not learn" in words and "Look at a few" in words
+    assert re.findall(r"\d+%", words) == [f"{agreeing / held_out:.0%}", f"{kept / learned:.0%}"]
+    assert caution(**known) is None
+
+
+@pytest.mark.parametrize(("agreeing", "kept"), [(83, 90), (75, 84), (75, 100)])
+def test_nobody_is_asked_where_as_many_agree_or_nothing_was_changed(agreeing: int, kept: int) -> None:
+    assert hint(agreeing=agreeing, held_out=100, kept=kept, learned=100) is None
 
 
 def test_a_network_beside_labels_that_never_moved_is_no_witness() -> None:

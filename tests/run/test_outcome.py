@@ -11,6 +11,10 @@ import pencil
 from pencil.engine.guard import Guard
 from pencil.quality.decide import Thresholds
 from pencil.quality.thresholds import decide_again
+from pencil.report import make_report
+from pencil.results.read import read_run
+from pencil.results.summary import in_words, read_summary
+from pencil.run import beware
 
 
 def test_where_the_last_epoch_went_back_a_run_tells_of_the_network_it_went_back_to(
@@ -53,3 +57,23 @@ def test_a_network_that_knows_too_little_labels_no_example_unseen(monkeypatch: p
     decision = np.asarray(result.labels["decision"])
     assert set(decision[hidden]) == {"review"}
     assert (decide_again(result.labels, Thresholds(), careful=True) == decision).all()
+
+
+@pytest.mark.parametrize(("agreeing", "told"), [(17, "hint"), (10, "caution"), (26, "")])
+def test_what_may_be_chance_is_told_of_and_changes_nothing(
+    agreeing: int, told: str, undrawn: None, tmp_path: Path, quick: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = {"agreeing": agreeing, "held_out": 30, "kept": 253, "learned": 270}
+    monkeypatch.setattr(beware, "_known", lambda plan, history: known)
+    x, y = np.random.default_rng(0).normal(size=(300, 4)).astype(np.float32), np.arange(300) % 10
+    result = pencil.fit(x, y, out=tmp_path / "run", settings=quick, epochs=(1, 1, 1))
+    words = result.summary.get(told, "")
+    assert {"caution", "hint"} & set(result.summary) == ({told} if told else set())
+    shown = dict(in_words(read_summary(tmp_path / "run/result.json")))
+    report = make_report(read_run(tmp_path / "run")).html
+    assert [name for name in ("careful", "look first") if name in shown] == {
+        "hint": ["look first"], "caution": ["careful"], "": [],
+    }[told]  # fmt: skip
+    assert ("of those it learned: " in report) == bool(told)
+    assert (told == "hint") == ("Look at a few before you use them" in words and "of the 30 labels" in report)
+    assert beware.has_last_word(None, []) == (told != "caution")  # type: ignore[arg-type]

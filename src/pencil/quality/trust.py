@@ -6,15 +6,17 @@ LEAST = 0.85
 """How many labels a network agrees with where it did not learn them, at least, by how many it kept where it did."""
 CHANCE = 3.0
 """Standard errors that are taken for chance: a few held-out labels say little."""
+LIKELY = 1.0
+"""Standard errors from which on a person should know: of a few dozen held-out labels, more hardly ever show."""
 
 
-def contradicts(*, agreeing: int, held_out: int, kept: int, learned: int) -> bool:
+def contradicts(*, agreeing: int, held_out: int, kept: int, learned: int, errors: float = CHANCE) -> bool:
     """Say whether a network agrees with fewer labels it did not learn than corrections explain, beyond chance.
 
     Labels that are kept are those believed right. A network that knows its task agrees with about as large a share of
     labels it has not seen; one that is right about few examples agrees with fewer, and takes its mistakes for theirs.
     """
-    return is_higher(LEAST * kept, learned, agreeing, held_out, errors=CHANCE)
+    return is_higher(LEAST * kept, learned, agreeing, held_out, errors=errors)
 
 
 def caution(*, agreeing: int, held_out: int, kept: int, learned: int, common: int = 0) -> str | None:
@@ -41,4 +43,19 @@ def caution(*, agreeing: int, held_out: int, kept: int, learned: int, common: in
     return (
         f"{found}where it kept {kept / learned:.0%} of those it learned: where it disagrees, it may well be the network"
         " that is wrong. Look at corrections before you use them, or train a stronger network (--backbone)."
+    )
+
+
+def hint(*, agreeing: int, held_out: int, kept: int, learned: int) -> str | None:
+    """Say what a person should look at where a network may contradict itself, but chance may explain it.
+
+    Corrections stand: where few labels are held out, those that repaired most may look the same.
+    """
+    known = {"agreeing": agreeing, "held_out": held_out, "kept": kept, "learned": learned}
+    if kept == learned or not contradicts(**known, errors=LIKELY):
+        return None
+    return (
+        f"the network agrees with {agreeing / held_out:.0%} of the {held_out:,} labels it did not learn, where it kept"
+        f" {kept / learned:.0%} of those it learned: that may be chance, or the network is wrong about some of its"
+        " corrections. Look at a few before you use them."
     )

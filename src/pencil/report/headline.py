@@ -59,10 +59,10 @@ def lead(material: Material) -> str:
 
 def warnings(material: Material) -> list[str]:
     """Say what a person should know before believing the rest, in the words of the run's log."""
-    caution = material.result.get("caution")
+    told = [material.result[name] for name in ("caution", "hint") if material.result.get(name)]
     options = material.settings.get("options")
     lost = [line_of(material.lost, options if isinstance(options, dict) else {})] if material.lost else []
-    return lost + ([caution] if caution else [])
+    return lost + told
 
 
 def percent(value: float | None, digits: int = 1) -> str:

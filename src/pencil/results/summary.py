@@ -18,7 +18,7 @@ STAR = " *"
 """Stands behind a method that was told more than PENCIL is."""
 
 SOMETIMES: dict[str, tuple[type, ...]] = {
-    "extra_information": (str,), "caution": (str,), "num_held_out": (int,),
+    "extra_information": (str,), "caution": (str,), "hint": (str,), "num_held_out": (int,),
 }  # fmt: skip
 """Fields that not every run has; runs of before did not count what they held out."""
 
@@ -54,6 +54,8 @@ class Summary:
     """How well low quality finds wrong labels: `auprc` and `auroc` (0 to 1), and `f1` of the decisions in percent."""
     caution: str | None = None
     """What to beware of before corrected labels are used."""
+    hint: str | None = None
+    """What to look at before, where there is no caution but what would be one may be chance."""
 
     def fields(self, extra: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Return the fields of result.json, rounded, with what else a caller adds."""
@@ -111,6 +113,8 @@ def in_words(result: Mapping[str, Any]) -> list[tuple[str, str]]:
     rows.append(("time", f"{result['seconds']:.0f} s, {result['images_per_second']:,.0f} examples/s"))
     if caution := result.get("caution"):
         rows.append(("careful", caution))
+    if hint := result.get("hint"):
+        rows.append(("look first", hint))
     return rows
 
 

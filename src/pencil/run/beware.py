@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pencil.quality.trust import caution, contradicts
+from pencil.quality.trust import caution, contradicts, hint
 from pencil.results.history import last_standing
 from pencil.run.plan import Plan
 
@@ -17,6 +17,12 @@ def beware(plan: Plan, history: Sequence[Mapping[str, Any]]) -> str | None:
     if not known or held_out is None:
         return None
     return caution(**known, common=int(np.bincount(held_out.given[held_out.given >= 0], minlength=1).max()))
+
+
+def look_first(plan: Plan, history: Sequence[Mapping[str, Any]]) -> str | None:
+    """Say what to look at before labels are used, where there is nothing surer to beware of."""
+    known = _known(plan, history)
+    return hint(**known) if known and beware(plan, history) is None else None
 
 
 def has_last_word(plan: Plan, history: Sequence[Mapping[str, Any]]) -> bool:

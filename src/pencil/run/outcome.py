@@ -19,7 +19,7 @@ from pencil.results.distributions import write_distributions, write_top
 from pencil.results.folder import RunFolder
 from pencil.results.history import last_standing
 from pencil.results.lost_classes import lost_in_the_end
-from pencil.run.beware import beware
+from pencil.run.beware import beware, look_first
 from pencil.run.label_rows import label_rows
 from pencil.run.plan import Plan
 from pencil.run.preparation import OF_TABLES
@@ -91,6 +91,7 @@ def summarise(
         label_accuracy=_label_accuracy(table, clean),
         detection=_detection(table, given, clean),
         caution=beware(plan, history),
+        hint=look_first(plan, history),
         num_changed=int(((corrected != given) & (given >= 0)).sum()),
         num_suspect=int(labels_table.suspects(table).sum()),
         estimated_noise_rate=estimate_noise(given[asked], corrected[asked], dataset.num_classes).rate,
