@@ -1,5 +1,6 @@
 """Texts of others, such as names of classes, in lines of our own."""
 
+from collections.abc import Sequence
 from unicodedata import category
 
 _SHOWN = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
@@ -20,6 +21,17 @@ def is_unicode(text: str) -> bool:
 def first_line(error: Exception) -> str:
     """Return what went wrong in one line."""
     return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+
+
+def counted(number: int, word: str) -> str:
+    """Return how many there are of something that has its plural by an s."""
+    return f"{number:,} {word}{'' if number == 1 else 's'}"
+
+
+def first_of(texts: Sequence[str], most: int) -> str:
+    """Return the first of several texts, and how many more there are."""
+    more = f" and {len(texts) - most:,} more" if len(texts) > most else ""
+    return ", ".join(texts[:most]) + more
 
 
 def _spelled(sign: str) -> str:

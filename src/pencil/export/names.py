@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
+from pencil.lines import first_of
+
 KEPT = " ._-+()"
 """Signs that stay, beside letters and digits of any script."""
 LONGEST = 80
@@ -37,9 +39,8 @@ def class_folders(classes: Sequence[str]) -> list[str]:
 def renamed(classes: Sequence[str]) -> str:
     """Say which classes have folders of other names, if any."""
     others = [(name, folder) for name, folder in zip(classes, class_folders(classes), strict=True) if name != folder]
-    listed = ", ".join(f'"{name}" is in {folder}' for name, folder in others[:MOST_TOLD])
-    more = f" and {len(others) - MOST_TOLD} more" if len(others) > MOST_TOLD else ""
-    return f"names that not every system takes are changed: {listed}{more}." if others else ""
+    listed = first_of([f'"{name}" is in {folder}' for name, folder in others], MOST_TOLD)
+    return f"names that not every system takes are changed: {listed}." if others else ""
 
 
 def file_name(index: int, name: str, suffix: str) -> str:

@@ -7,7 +7,7 @@ LEAST = 0.85
 CHANCE = 3.0
 """Standard errors that are taken for chance: a few held-out labels say little."""
 LIKELY = 1.0
-"""Standard errors from which on a person should know: of a few dozen held-out labels, more hardly ever show."""
+"""Standard errors from which on a person should know: of a few dozen labels, three hardly ever come together."""
 
 
 def contradicts(*, agreeing: int, held_out: int, kept: int, learned: int, errors: float = CHANCE) -> bool:

@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pencil.lines import first_of
+
 NAMED = 3
 """Classes whose names a line has."""
 STEPS = ("label_step", "label_lr")
@@ -26,12 +28,11 @@ def lost_in_the_end(given: NDArray[Any], corrected: NDArray[Any], split: NDArray
 
 def line_of(names: Sequence[str], options: Mapping[str, Any]) -> str:
     """Say of classes that they have none left, and what can be done with the options that a run was given."""
-    named = ", ".join(f'"{name}"' for name in names[:NAMED])
-    more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
+    named = first_of([f'"{name}"' for name in names], NAMED)
     said = (
         f"class {named} has lost all its examples: every one of them is now believed to be of another class."
         if len(names) == 1
-        else f"the classes {named}{more} have lost all their examples: these are now believed to be of other classes."
+        else f"the classes {named} have lost all their examples: these are now believed to be of other classes."
     )
     step = next((name for name in STEPS if options.get(name)), "")
     if not step:

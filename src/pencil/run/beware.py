@@ -21,8 +21,10 @@ def beware(plan: Plan, history: Sequence[Mapping[str, Any]]) -> str | None:
 
 def look_first(plan: Plan, history: Sequence[Mapping[str, Any]]) -> str | None:
     """Say what to look at before labels are used, where there is nothing surer to beware of."""
+    if beware(plan, history) is not None:
+        return None
     known = _known(plan, history)
-    return hint(**known) if known and beware(plan, history) is None else None
+    return hint(**known) if known else None
 
 
 def has_last_word(plan: Plan, history: Sequence[Mapping[str, Any]]) -> bool:

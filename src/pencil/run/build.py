@@ -13,6 +13,7 @@ from pencil.data.transforms.augment import Prepare
 from pencil.engine import Engine, Feed, ResidentFeed, State, StreamingFeed, Watched
 from pencil.engine.evaluate import Evaluator
 from pencil.errors import PencilError
+from pencil.lines import first_of
 from pencil.run.example_table import make_table
 from pencil.run.layout import takes_pixels_together, with_pixels_together
 from pencil.run.machine import Machine, free_memory, on_machine
@@ -21,6 +22,8 @@ from pencil.runtime import idle_gpu
 
 RESIDENT_SHARE = 0.5
 """Share of the free memory that data may take on the device."""
+NAMED = 3
+"""Features whose names a line has."""
 
 
 def build_engine(plan: Plan, machine: Machine, folder: Path | None = None) -> tuple[Engine, list[str]]:
@@ -102,13 +105,12 @@ def _unlike_the_rest(dataset: Dataset) -> list[str]:
 
 
 def _named(dataset: Dataset, of: Sequence[float]) -> str:
-    """Name the features of which something is more than 0; of very many the first three."""
+    """Name the features of which something is more than 0; of very many the first."""
     places = [place for place, value in enumerate(of) if value > 0]
     if not places:
         return ""
     names = dataset.facts.get("features") or [f"feature {place + 1}" for place in range(max(places) + 1)]
-    more = f" and {len(places) - 3} more" if len(places) > 3 else ""
-    return ", ".join(names[place] for place in places[:3]) + more
+    return first_of([names[place] for place in places], NAMED)
 
 
 def _labels(examples: Examples, device: torch.device) -> torch.Tensor:

@@ -29,7 +29,7 @@ from pencil.run.inherit import open_parent, plan_from
 from pencil.run.layout import with_planes
 from pencil.run.lengths import phase_lengths, refuse_other_total
 from pencil.run.machine import Machine, choose_machine
-from pencil.run.moved import in_its_place, named_again, new_place, without_place
+from pencil.run.moved import in_its_place, new_place, place_in_words, without_place
 from pencil.run.outcome import write_description, write_outcome
 from pencil.run.plan import Plan, plan
 from pencil.run.preparation import normalised_as_by
@@ -276,7 +276,7 @@ def _way_on(prepared: Plan, folder: RunFolder, kept: tempfile.TemporaryDirectory
         return "nothing is kept of a run without out, so begin again."
     if prepared.own_network is not None or prepared.settings.data.source.startswith("<"):
         return f"go on with: pencil.fit(…, out={str(folder.path)!r}, resume=True), and what it was given before."
-    place = named_again(prepared.settings.data, from_document(read_toml(folder.config)), folder)
+    place = place_in_words(prepared.settings.data, from_document(read_toml(folder.config)), folder)
     return f"go on with: {resume_command(folder.path, to_document(prepared.settings))}{place}"
 
 

@@ -6,6 +6,7 @@ from typing import Any
 from pencil import methods
 from pencil.config import Schedule
 from pencil.errors import PencilError
+from pencil.lines import counted
 
 Document = Mapping[str, Any]
 JUST_SO = {"patience": 0, "at_most": 0}
@@ -21,15 +22,11 @@ def phase_lengths(method: str, epochs: Sequence[int]) -> dict[str, int]:
     """Return the epochs of each of the method's phases, of which a user gives one number for each."""
     names = methods.kind(method).phase_names
     if len(epochs) != len(names):
-        numbers, phases = _counted(len(epochs), "number"), _counted(len(names), "phase")
+        numbers, phases = counted(len(epochs), "number"), counted(len(names), "phase")
         raise PencilError(f"--epochs has {numbers}, but {method} has {phases}: {', '.join(names)}.")
     if min(epochs, default=0) < 0:
         raise PencilError(f"--epochs has the number {min(epochs)}; give 0 or more.")
     return dict(zip(names, epochs, strict=True))
-
-
-def _counted(number: int, word: str) -> str:
-    return f"{number} {word}{'' if number == 1 else 's'}"
 
 
 def refuse_other_total(saved: Document, epochs: int) -> None:

@@ -2,18 +2,13 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
-from typing import Any
+from typing import Any, get_type_hints
 
 from pencil import data, methods
-from pencil.config import DataSettings, HardwareSettings, OptimizerSettings, Settings, TeachingSettings
+from pencil.config import Settings
 from pencil.errors import PencilError
 
-GROUPS = {
-    "data": DataSettings,
-    "optimizer": OptimizerSettings,
-    "teaching": TeachingSettings,
-    "hardware": HardwareSettings,
-}
+GROUPS = {name: kind for name, kind in get_type_hints(Settings).items() if is_dataclass(kind)}
 
 
 def refuse_misplaced(asked: Mapping[str, Any], method: str) -> None:

@@ -44,7 +44,7 @@ def in_its_place(settings: Settings, folder: RunFolder, place: Mapping[str, str]
     return replace(home, data=replace(data, labels=place.get("labels", data.labels)))
 
 
-def named_again(now: DataSettings, settings: Settings, folder: RunFolder) -> str:
+def place_in_words(now: DataSettings, settings: Settings, folder: RunFolder) -> str:
     """Return the words that name the place of data again, to end a command with; none where it is the run's own."""
     own = at_home(settings, folder.homes()).data
     moved = [name for name in OPTIONS if getattr(now, name) != getattr(own, name)]

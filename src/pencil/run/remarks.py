@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from pencil.data import Dataset, Examples
 from pencil.data.dataset import UNLABELLED
 from pencil.data.labels import is_number
+from pencil.lines import first_of
 
 FEW_CLASSES = 20
 """So many may have an example each in data that is only small."""
@@ -64,11 +65,9 @@ def _never_given(dataset: Dataset) -> str:
     found = sorted(true.difference(*map(_given_classes, sets)))
     if not found:
         return ""
-    named = ", ".join(f'"{dataset.class_names[number]}"' for number in found[:NAMED])
-    more = f" and {len(found) - NAMED:,} more" if len(found) > NAMED else ""
+    named = first_of([f'"{dataset.class_names[number]}"' for number in found], NAMED)
     return (
-        f"only true labels name {named}{more}, and each is a class all the same; where one is misspelt, mend the true"
-        " labels."
+        f"only true labels name {named}, and each is a class all the same; where one is misspelt, mend the true labels."
     )
 
 

@@ -13,7 +13,7 @@ from pencil.data.dataset import UNLABELLED, Dataset, Examples
 from pencil.data.images import image_files
 from pencil.data.request import Request
 from pencil.errors import PencilError, did_you_mean
-from pencil.lines import is_unicode
+from pencil.lines import counted, is_unicode
 
 _SETS = {
     "train": "train",
@@ -143,14 +143,10 @@ def _left_out(root: Path, folders: dict[str, Path]) -> str:
     broken = sum(not path.exists() for path in links)
     # A class's own folder may be a link; one inside of it could lead round in a circle, and is not followed.
     linked = sum(path.is_dir() for path in links)
-    told = [_counted(loose, "image") + " beside the class folders"] if loose else []
-    told += [_counted(broken, "link") + " leading nowhere"] if broken else []
-    told += [_counted(linked, "linked folder") + " inside the class folders"] if linked else []
+    told = [counted(loose, "image") + " beside the class folders"] if loose else []
+    told += [counted(broken, "link") + " leading nowhere"] if broken else []
+    told += [counted(linked, "linked folder") + " inside the class folders"] if linked else []
     return f"{root.name}: left out are {' and '.join(told)}." if told else ""
-
-
-def _counted(number: int, word: str) -> str:
-    return f"{number:,} {word}{'s' if number > 1 else ''}"
 
 
 def _files(folder: Path) -> list[Path]:
