@@ -163,6 +163,11 @@ def test_a_folder_is_read_by_name(load_data: Any, tmp_path: Path, saved: str, mo
             '"kind" holds labels .* option features names it too',
         ),
         (vectors(), {"label": "kind", "image": "w"}, 'no column "w"'),
+        (
+            vectors(),
+            {"label": "kind", "image": "v", "features": ["v"]},
+            "image names .*, features other",
+        ),
         (vectors(), {"label": "kind", "features": ["v", "u"]}, 'no column "u"'),
         (datasets.DatasetDict({"all": vectors()}), {}, r"--set data\.options\.split=NAME"),
         (datasets.DatasetDict({"all": vectors()}), {"split": "al"}, 'Did you mean "all"'),

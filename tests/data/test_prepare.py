@@ -26,7 +26,12 @@ def test_a_share_is_held_out_and_every_example_is_in_one_set(fakes):
 def test_a_held_out_set_of_its_own_is_kept(fakes):
     data = images(fakes)
     own = replace(data, held_out=data.train.take(np.arange(5)), train=data.train.take(np.arange(5, 40)))
-    assert len(prepare(own, DataSettings(held_out=0.5), seed=0).held_out) == 5
+    asked = prepare(own, DataSettings(held_out=0.5), seed=0)
+    assert len(asked.held_out) == 5
+    assert asked.facts["own_held_out"] == (
+        "the data has a set of its own to hold out, of 5 examples, and no others are: held_out (0.5) changes nothing."
+    )
+    assert "own_held_out" not in prepare(own, DataSettings(), seed=0).facts, "nobody asked"
 
 
 def test_nothing_is_held_out_on_request(fakes):

@@ -45,6 +45,16 @@ def test_many_classes_of_several_examples_are_classes(y: np.ndarray) -> None:
     assert told(y) == ()
 
 
+def test_a_share_to_hold_out_beside_a_set_of_its_own_is_told(tmp_path: Path) -> None:
+    table = tmp_path / "t.csv"
+    table.write_text(
+        "a,split,label\n" + "".join(f"{n},{'val' if n % 4 else 'train'},{n // 4 % 2}\n" for n in range(40))
+    )
+    (line,) = plan(str(table), {"data": {"held_out": 0.0}}).warnings
+    assert line.endswith("of 30 examples, and no others are: held_out (0) changes nothing.")
+    assert plan(str(table), {}).warnings == ()
+
+
 def test_classes_that_true_labels_alone_have_are_told() -> None:
     y = np.resize(["cat", "dog"], 12)
     truth = np.where(np.arange(12) < 3, ["kat", "dog", "bat"] * 4, y)

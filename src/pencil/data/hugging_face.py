@@ -90,6 +90,7 @@ def from_hugging_face(source: Any, request: Request | None = None, *, name: str 
     parts = {kind: part.without(request.texts("ignore")) for kind, part in parts.items()}
     train, label = parts["train"], label_column(parts["train"].rows, request)
     request.refuse_leaks(label)
+    request.refuse_two_inputs()
     named = class_names(train.rows, label)
     by_name = named is None
     values = {kind: part.values(label, named, needed=request.labels_needed) for kind, part in parts.items()}

@@ -17,7 +17,7 @@ from pencil.data.identity import check_unique, fingerprint
 from pencil.data.split import choose_held_out
 from pencil.data.transforms import statistics
 from pencil.errors import PencilError, did_you_mean
-from pencil.lines import is_unicode
+from pencil.lines import counted, is_unicode
 
 _TRUSTED = 0x7205
 """Separates the choice of trusted examples from the noise, which may have the same seed."""
@@ -43,13 +43,15 @@ def prepare(dataset: Dataset, settings: DataSettings, *, seed: int) -> Dataset:
         noise_seed = seed if settings.noise_seed is None else settings.noise_seed
         dataset = replace(dataset, train=_trust(dataset.train, settings.trusted, noise_seed))
         dataset = noise.inject(dataset, settings.noise, seed=noise_seed)
-    if dataset.held_out is None and settings.held_out > 0:
+    facts: DataFacts = dataset.facts
+    if dataset.held_out is not None:
+        facts = facts | _own_held_out(dataset.held_out, settings.held_out)
+    elif settings.held_out > 0:
         dataset = _split(dataset, settings.held_out, seed)
     if not preparation.mean and preparation.kind != "tensors":
         found = statistics.measure(dataset.train.inputs, preparation.kind, dataset.facts.get("levels", ()))
         preparation = replace(preparation, **found._asdict())
-    facts: DataFacts = {**dataset.facts, "fingerprint": fingerprint(dataset)}
-    return replace(dataset, preparation=preparation, facts=facts)
+    return replace(dataset, preparation=preparation, facts=facts | {"fingerprint": fingerprint(dataset)})
 
 
 def _as_seen(name: str) -> str:
@@ -138,6 +140,16 @@ def _trust(examples: Examples, share: float, seed: int) -> Examples:
     marks = np.zeros(len(examples), dtype=np.bool_) if examples.trusted is None else examples.trusted.copy()
     marks[np.random.default_rng([seed, _TRUSTED]).permutation(labelled)[:count]] = True
     return replace(examples, trusted=marks)
+
+
+def _own_held_out(examples: Examples, share: float) -> DataFacts:
+    """Return a line on a share that somebody asked for to no end, where it is not what runs hold out anyway."""
+    if share == DataSettings.held_out:
+        return {}
+    return {
+        "own_held_out": f"the data has a set of its own to hold out, of {counted(len(examples), 'example')}, and no"
+        f" others are: held_out ({share:g}) changes nothing."
+    }
 
 
 def _split(dataset: Dataset, share: float, seed: int) -> Dataset:

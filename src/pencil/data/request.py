@@ -122,6 +122,15 @@ class Request:
                     f" of one, or name the labels by --set data.options.{way}=NAME."
                 )
 
+    def refuse_two_inputs(self) -> None:
+        """Refuse columns to learn from beside a column of images, either of which would be passed over."""
+        named = [name for name in ("features", "words") if self.texts(name)]
+        if self.text("image") and named and self.labels_needed and not self.trained_features:
+            raise PencilError(
+                f"the option image names images to learn from, {' and '.join(named)} other columns, and a network takes"
+                " either; leave out one."
+            )
+
     def existing(self, source: str) -> Path:
         """Return the location, which must be given and exist."""
         if self.location is None:

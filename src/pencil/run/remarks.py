@@ -18,7 +18,7 @@ NAMED = 3
 
 def remarks(dataset: Dataset) -> Iterator[str]:
     """Yield lines on what was left out, and on labels that may not be what they are meant to be."""
-    found = (dataset.facts.get(name) for name in ("left_out", "missing", "dark"))
+    found = (dataset.facts.get(name) for name in ("left_out", "missing", "dark", "own_held_out"))
     yield from (str(line) for line in found if line)
     lines = _unlabelled(dataset), _hardly_classes(dataset), _alike(dataset), _never_given(dataset)
     yield from filter(None, lines)

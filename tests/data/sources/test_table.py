@@ -414,6 +414,13 @@ def test_ignoring_what_is_not_there_or_is_needed_is_refused(load_data, tmp_path,
         load_data(path, options={"label": "kind", "ignore": ignore}, held_out=0.0)
 
 
+def test_columns_to_learn_from_are_refused_beside_images_to_learn_from(load_data, tmp_path):
+    path = csv(tmp_path, "a,t,image,label\n1,one,no.png,x\n2,two,no.png,y\n")
+    with pytest.raises(PencilError, match="image names images to learn from, features and words other columns"):
+        load_data(path, options={"image": "image", "features": "a", "words": "t"})
+    assert load_data(path, options={"features": "a"}, held_out=0.0).facts["features"] == ["a"]
+
+
 def test_an_empty_column_alone_or_named_is_refused(load_data, tmp_path):
     alone = csv(tmp_path, "z,label\n,x\n,y\n")
     with pytest.raises(

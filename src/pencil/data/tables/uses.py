@@ -28,6 +28,7 @@ SETS = {"train": "train", "test": "test"} | dict.fromkeys(("val", "valid", "vali
 def label_column(place: Place, header: Sequence[str], features: Sequence[str], request: Request) -> str:
     """Return the label's column, or nothing where labels come in several columns."""
     request.refuse_leaks(request.text("label"))
+    request.refuse_two_inputs()
     ways = [name for name in ("soft", "votes", "annotators") if request.texts(name)]
     if request.text("label") or ways:
         if len(ways) + bool(request.text("label")) > 1:
