@@ -6,6 +6,7 @@ from typing import Any
 
 from pencil.errors import PencilError
 from pencil.reproduce.compare import compare
+from pencil.reproduce.distance import distance
 from pencil.reproduce.estimate import read_benchmarks
 from pencil.reproduce.figures import FIGURES, correct_labels, described, records_of, write_figure
 from pencil.reproduce.page import Grid, Heading, Part, Picture, markdown
@@ -53,7 +54,7 @@ def results_text(
     parts: list[Part] = [Heading("Results", 1), INTRODUCTION]
     if not any(records.values()):
         parts.append(NOTHING)
-    parts.append(_overview(records))
+    parts += [_overview(records), *distance(records, base)]
     for name, study in STUDIES.items():
         table = comparison(study, records[name], dataset=other_dataset(study, records[name]))
         parts += [Heading(study.title), *table, *runs(records[name])]

@@ -77,17 +77,19 @@ def _grid(study: Study, lines: Sequence[Line]) -> Grid:
         for measure in MEASURES:
             first = line.title if measure == MEASURES[0] else ""
             entries = line.of(measure)
-            rows.append((first, measure, "paper", *(_printed(entry) for entry in entries)))
-            rows.append(("", "", "ours", *(_ours(entry) for entry in entries)))
-            rows.append(("", "", "difference", *(_difference(entry) for entry in entries)))
+            rows.append((first, measure, "paper", *(printed(entry) for entry in entries)))
+            rows.append(("", "", "ours", *(ours(entry) for entry in entries)))
+            rows.append(("", "", "difference", *(difference(entry) for entry in entries)))
     return Grid(("method", "", "", *(cell.title for cell in study.cells)), tuple(rows))
 
 
-def _printed(entry: Entry) -> str:
+def printed(entry: Entry) -> str:
+    """Return the paper's number as a table shows it."""
     return NONE if entry.printed is None else entry.printed.text.replace("±", " ± ")
 
 
-def _ours(entry: Entry) -> str:
+def ours(entry: Entry) -> str:
+    """Return our mean, its spread and how many trials it is of."""
     if not entry.wanted and not entry.ours:
         return NONE
     if entry.mean is None:
@@ -96,7 +98,8 @@ def _ours(entry: Entry) -> str:
     return f"{entry.mean:.2f}{spread} ({len(entry.ours)})"
 
 
-def _difference(entry: Entry) -> str:
+def difference(entry: Entry) -> str:
+    """Return ours less the paper's, with its sign."""
     return NONE if entry.difference is None else f"{entry.difference:+.2f}".replace("-", "−")
 
 
