@@ -143,6 +143,11 @@ def test_a_users_method_has_checked_options_of_its_own(tmp_path: Path) -> None:
         methods.create(f"{file}:Scaled", {"factr": 2}, 3)
 
 
+def test_a_method_without_options_says_so() -> None:
+    with pytest.raises(PencilError, match=r'no setting "options\.q"\. There are no options here; leave it out\.$'):
+        methods.create("mse", {"q": 0.5}, 3)
+
+
 def test_a_users_method_must_be_one(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text(METHOD_FILE)
