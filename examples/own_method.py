@@ -4,7 +4,9 @@ pencil train digits --noise symmetric:0.4 --method examples/own_method.py:METHOD
 """
 
 from dataclasses import dataclass
+from typing import Annotated
 
+from pencil.config import Range
 from pencil.losses import cross_entropy
 from pencil.methods import Method
 from pencil.table import Fixed, MovingAverage
@@ -13,7 +15,7 @@ from pencil.types import Phase, Terms
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    memory: float = 0.9
+    memory: Annotated[float, Range(0, 1)] = 0.9
     """How much of a label is kept each epoch; the rest becomes the network's prediction."""
 
 
@@ -25,10 +27,9 @@ class SlowLabels(Method):
 
     def phases(self, settings):
         given, moving = (self.phase_setting(settings, name) for name in self.phase_names)
-        rule = MovingAverage(self.options.memory)
         return (
             Phase("given", given.epochs, given.lr, Fixed()),
-            Phase("moving", moving.epochs, moving.lr, rule, track_predictions=True),
+            Phase("moving", moving.epochs, moving.lr, MovingAverage(self.options.memory), track_predictions=True),
         )
 
     def loss(self, batch):

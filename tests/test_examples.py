@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from pencil import methods
+from pencil.errors import PencilError
 from pencil.run.fit import fit
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -37,3 +38,5 @@ def test_a_method_of_ones_own_is_trained_by_name(tmp_path: Path) -> None:
     assert accuracy["corrected"] > accuracy["given"] + 10, "labels follow the network"
     assert json.loads((tmp_path / "run" / "result.json").read_text())["method"].endswith("own_method.py:METHOD")
     assert methods.create(f"{OWN}:METHOD", {"memory": 0.5}, 3).options.memory == 0.5
+    with pytest.raises(PencilError, match=r"options\.memory is 2; give a number from 0 to 1"):
+        methods.create(f"{OWN}:METHOD", {"memory": 2}, 3)

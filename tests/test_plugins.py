@@ -36,6 +36,13 @@ def test_a_users_file(tmp_path: Path) -> None:
         plugins.find("pencil.methods", f"{file}:thin", "METHOD", kind="method")
 
 
+def test_a_file_alone_says_how_its_part_is_named(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("thing = 42\n")
+    for kind in ("method", "backbone"):
+        with pytest.raises(PencilError, match=rf"mine\.py names a file alone; .* the {kind}, as \S*/mine\.py:name\.$"):
+            plugins.find(f"pencil.{kind}s", f"{tmp_path}/mine.py", "METHOD", kind=kind)
+
+
 def test_what_a_file_imports_is_none_of_what_it_has(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text("import json\nfrom pathlib import Path\nclass Own:\n    pass\nbuild, up = Own(), str.upper\n")
@@ -67,6 +74,32 @@ def test_broken_files_are_named(tmp_path: Path, text: str | None, message: str) 
         file.write_text(text)
     with pytest.raises(PencilError, match=message) as e:
         plugins.find("pencil.methods", f"{file}:x", "METHOD", kind="method")
+    assert "\n" not in str(e.value)
+
+
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An installed package that offers two methods, of which neither can be imported."""
+    folder = tmp_path / "offering-1.0.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: offering\nVersion: 1.0\n")
+    (folder / "entry_points.txt").write_text("[pencil.methods]\ngone = offering:Gone\nunmade = unmade_offering:X\n")
+    (tmp_path / "offering.py").write_text("")
+    monkeypatch.syspath_prepend(tmp_path)
+
+
+@pytest.mark.usefixtures("installed")
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("gone", r"the method gone of an installed package, offering:Gone, cannot be imported: AttributeError: .*Gone"),
+        ("unmade", r"unmade_offering:X, cannot be imported: ModuleNotFoundError: .*; mend that package, or name anoth"),
+        ("unmad", r'there is no method "unmad"\. Did you mean "unmade"\?'),
+    ],
+)
+def test_what_an_installed_package_offers_is_known_and_blamed(name: str, message: str) -> None:
+    with pytest.raises(PencilError, match=message) as e:
+        plugins.find("pencil.methods", name, "METHOD", kind="method")
     assert "\n" not in str(e.value)
 
 
@@ -108,6 +141,11 @@ def test_a_users_method_has_checked_options_of_its_own(tmp_path: Path) -> None:
     assert methods.create(f"{file}:Scaled", {"factor": 2}, 3).options.factor == 2.0
     with pytest.raises(PencilError, match=r'no setting "options\.factr"\. Did you mean "factor"'):
         methods.create(f"{file}:Scaled", {"factr": 2}, 3)
+
+
+def test_a_method_without_options_says_so() -> None:
+    with pytest.raises(PencilError, match=r'no setting "options\.q"\. There are no options here; leave it out\.$'):
+        methods.create("mse", {"q": 0.5}, 3)
 
 
 def test_a_users_method_must_be_one(tmp_path: Path) -> None:

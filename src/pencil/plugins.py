@@ -12,7 +12,7 @@ import sys
 import traceback
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -34,9 +34,24 @@ def find(package: str, name: str, attribute: str, *, kind: str) -> Any:
         return _from_file(name, kind)
     if name in names(package):
         return getattr(importlib.import_module(f"{package}.{name}"), attribute)
-    for entry in entry_points(group=f"pencil.{package.rpartition('.')[2]}", name=name):
+    group = f"pencil.{package.rpartition('.')[2]}"
+    for entry in entry_points(group=group, name=name):
+        return _loaded(entry, kind)
+    if name.endswith(".py"):
+        raise PencilError(f"{name} names a file alone; say also what in it is the {kind}, as {name}:name.")
+    known = {*names(package), *entry_points(group=group).names}
+    raise PencilError(f'there is no {kind} "{name}".{did_you_mean(name, known)}')
+
+
+def _loaded(entry: EntryPoint, kind: str) -> Any:
+    try:
         return entry.load()
-    raise PencilError(f'there is no {kind} "{name}".{did_you_mean(name, names(package))}')
+    except Exception as error:  # Another's package may fail in any way.
+        said = f"{type(error).__name__}: {first_line(error)}"
+        raise PencilError(
+            f"the {kind} {entry.name} of an installed package, {entry.value}, cannot be imported: {said}; mend that "
+            "package, or name another."
+        ) from error
 
 
 def digests(named: Iterable[str]) -> dict[str, str]:

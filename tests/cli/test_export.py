@@ -25,7 +25,8 @@ def test_bad_input_is_one_line(pencil: Command, trained: Path) -> None:
         (["--torch-export", "--out", "q.onnx"], "use --onnx, or an --out that ends in .pt2."),
         (["--to", "csv"], "--out"),
         (["--out", "new"], "say what to export"),
-        (["--to", "csv", "--onnx", "--out", "new"], "say what to export"),
+        (["--to", "csv", "--onnx", "--out", "new"], "one thing at a time: labels by --to csv"),
+        (["--onnx", "--torch-export", "--out", "new"], "the network by --onnx or --torch-export."),
     ):
         ended = pencil("export", trained, *arguments)
         assert ended.code == 2 and named in ended.line, ended.err

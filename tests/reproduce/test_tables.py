@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from pencil.reproduce.compare import compare
+from pencil.reproduce.output import study_page
 from pencil.reproduce.page import Grid, Heading, html, markdown
 from pencil.reproduce.record import portable
 from pencil.reproduce.study import SCHEDULES, SPLIT, STUDIES, SYMMETRIC
@@ -28,6 +29,11 @@ def three(record: Make) -> list[dict[str, Any]]:
 
 def _rows(study: str, records: list[dict[str, Any]]) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(csv_text(STUDIES[study], records))))
+
+
+def test_a_page_says_what_its_list_of_runs_is_read_by(three: list[dict[str, Any]]) -> None:
+    assert str(study_page(STUDIES["table3"], three)[-1]).startswith("Each line is one run; compiled is its time")
+    assert not any("compiled" in str(part) for part in study_page(STUDIES["table3"], []))
 
 
 def test_mean_spread_trials_and_difference(three: list[dict[str, Any]]) -> None:

@@ -49,7 +49,10 @@ def export(
     raw inputs (pixels from 0 to 255, or a table's numbers) and gives logits and probabilities; labels are not in it.
     """
     if bool(to) + onnx + torch_export != 1:
-        raise PencilError("say what to export: labels by --to csv (or another form), or the network by --onnx.")
+        raise PencilError(
+            "say what to export, one thing at a time: labels by --to csv (or another form), or the network by --onnx "
+            "or --torch-export."
+        )
     if to:
         from pencil.export.names import renamed
         from pencil.export.write import export_run

@@ -85,7 +85,8 @@ def build_record(kind: Any, document: Mapping[str, Any], where: str = "") -> Any
             rule = str(gone[key]).lower()
             raise PencilError(f"{where}{key} is no longer a setting: it is always {rule}; leave it out.")
         if key not in fields:
-            raise PencilError(f'there is no setting "{where}{key}".{did_you_mean(key, fields)}')
+            remedy = did_you_mean(key, fields) or f" There are no {where.rstrip('.')} here; leave it out."
+            raise PencilError(f'there is no setting "{where}{key}".{remedy}')
         values[key] = _convert(hints[key], value, f"{where}{key}")
         if isinstance(values[key], float) and math.isnan(values[key]):
             raise PencilError(f"{where}{key} is nan; give a number.")

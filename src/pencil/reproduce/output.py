@@ -7,7 +7,7 @@ from pencil.reproduce.figures import FIGURES, described, write_figure
 from pencil.reproduce.page import Heading, Part, Picture, html, markdown
 from pencil.reproduce.record import Record
 from pencil.reproduce.study import Study
-from pencil.reproduce.tables import comparison, csv_text, other_dataset, runs
+from pencil.reproduce.tables import COLUMNS, comparison, csv_text, other_dataset, runs
 from pencil.results.atomic import write_atomic
 
 
@@ -30,7 +30,9 @@ def write_study(study: Study, records: Sequence[Record], out: Path) -> list[Path
 def study_page(study: Study, records: Sequence[Record]) -> list[Part]:
     """Return a study's page: heading, notes, the table, the runs."""
     dataset = other_dataset(study, records)
-    return [Heading(study.title, 1), *comparison(study, records, dataset=dataset), *runs(records)]
+    listed = runs(records)
+    said = [f"Each line is one run; {COLUMNS}"] if listed else []
+    return [Heading(study.title, 1), *comparison(study, records, dataset=dataset), *listed, *said]
 
 
 def _figure(name: str, file: Path) -> list[Part]:

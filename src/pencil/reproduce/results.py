@@ -13,13 +13,13 @@ from pencil.reproduce.page import Grid, Heading, Part, Picture, markdown
 from pencil.reproduce.record import Record, read_records, version_of
 from pencil.reproduce.speed import speed
 from pencil.reproduce.study import STUDIES, Study
-from pencil.reproduce.tables import comparison, other_dataset, runs
+from pencil.reproduce.tables import COLUMNS, comparison, other_dataset, runs
 from pencil.results.atomic import write_atomic
 
 INTRODUCTION = (
     "Made from the records under `reference/` by `pencil reproduce results`; do not edit. Each record is one run, with "
-    "its settings, hardware, time and versions (`reference/README.md`); compiled is its time without compilation, at "
-    "once how many runs at most shared the machine. What was not run is missing and is never filled in. `pencil "
+    "its settings, hardware, time and versions (`reference/README.md`); "
+    f"{COLUMNS} What was not run is missing and is never filled in. `pencil "
     "reproduce table3 --root DATA` and the like run what is missing."
 )
 NOTHING = (

@@ -14,6 +14,8 @@ from pencil.reproduce.study import SCHEDULES, SPLIT, Study
 from pencil.results.summary import STAR
 
 MISSING, NONE = "missing", "–"
+COLUMNS = "compiled is its time without compilation, at once how many runs at most shared the machine."
+"""What must be known to read the list of runs."""
 CSV_HEADS = (
     "study", "system", "title", "uses_extra_information", "quoted_from", "cell", "noise", "measure", "paper",
     "paper_std", "ours", "ours_std", "trials", "difference",
