@@ -10,8 +10,10 @@ HTML = """<!doctype html>
 <meta charset="utf-8">
 <title>{{ title }}</title>
 <style>
-body { font: 15px/1.5 system-ui, sans-serif; color: #1f2430; max-width: 72rem; margin: 2rem auto; padding: 0 1rem }
+body { font: 15px/1.5 system-ui, sans-serif; color: #1f2430; max-width: 120rem; margin: 2rem auto; padding: 0 1rem }
+p { max-width: 72rem }
 table { border-collapse: collapse; margin: 1rem 0; font-variant-numeric: tabular-nums }
+table { display: block; width: max-content; max-width: 100%; overflow-x: auto }
 th, td { padding: .25rem .7rem; text-align: right; border-bottom: 1px solid #e5e7eb; white-space: nowrap }
 th:first-child, td:first-child { text-align: left }
 figure { margin: 1rem 0 }
