@@ -94,9 +94,15 @@ def test_minus_one_beside_a_frame_is_no_label_and_numbers_stay_numbers() -> None
         ((flowers().assign(label=1), [0, 1, 0, 1, 0, 1]), 'has a column "label" beside the labels that are given'),
         ((flowers(), [0, 1, 0]), "there are 3 labels for 6 examples"),
         ((flowers(), np.ones((6, 2)) / 2), "make columns of the frame"),
-        (flowers().assign(when=pd.Timestamp("2026-01-01")), '"when" is timestamp.*ignore=when'),
-        (flowers().assign(mixed=[1, "a", 2, "b", 3, "c"]), "the data frame cannot be read .*values of one kind"),
-        (pd.concat([flowers(), flowers()[["size"]]], axis=1), "the data frame cannot be read .*[Dd]uplicate"),
+        (flowers().assign(when=pd.Timestamp("2026-01-01")), '"when" is timestamp.*"ignore": "when"'),
+        (
+            flowers().assign(mixed=[1, "a", 2, "b", 3, "c"]),
+            r"cannot be read \(Could not convert 'a' .*column mixed .*type object\); .*one kind",
+        ),
+        (
+            pd.concat([flowers(), flowers()[["size"]]], axis=1),
+            'the data frame has two columns called "size"; rename one',
+        ),
         (flowers().rename(columns={"kind": "sort"}), 'no column "kind"'),
         (flowers().iloc[:0], "the data frame has no rows"),
         (flowers()["size"], "no data can be read from an object of type Series; give a path, .x, y. arrays"),
