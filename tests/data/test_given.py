@@ -88,6 +88,22 @@ def test_minus_one_beside_a_frame_is_no_label_and_numbers_stay_numbers() -> None
     assert found.terms is not None and found.terms.tolist() == [3, 7] and found.terms.dtype == np.int64
 
 
+@pytest.mark.parametrize("values", [[True, False], [True, None, False], ["1", "0"], ["True", "False"], [1, 0]])
+def test_classes_are_called_what_the_column_of_labels_calls_them(values: list[Any]) -> None:
+    given = values * 2
+    columns = {"a": list(range(len(given))), "kind": given}
+    for frame in (pd.DataFrame(columns), pa.table(columns)):
+        found = from_frame(frame, "kind")
+        assert found.terms is not None
+        again = [None if number < 0 else found.terms[number].item() for number in found.train.given]
+        assert again == given, "whatever compares them finds them the same"
+
+
+def test_a_dataset_that_is_ready_has_no_options() -> None:
+    with pytest.raises(PencilError, match=r'a pencil\.data\.Dataset has no option "label"'):
+        from_given(from_given(flowers(), by_kind()), by_kind())
+
+
 @pytest.mark.parametrize(
     ("source", "line"),
     [

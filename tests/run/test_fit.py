@@ -11,6 +11,7 @@ from unittest.mock import patch
 
 import datasets
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from safetensors.numpy import load_file
@@ -554,6 +555,19 @@ def test_the_column_of_labels_is_named_beside_a_hugging_face_dataset(tmp_path: P
     assert pencil.load(tmp_path / "run").predict(rows.remove_columns("kind")).shape == (200,)
     with pytest.raises(PencilError, match=r'no column "kin"\. Did you mean "kind"'):
         pencil.fit(rows, "kin")
+
+
+def test_what_a_person_should_know_is_a_warning_where_nothing_else_is_shown() -> None:
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame(random.normal(size=(600, 20))).assign(label=random.integers(4, size=600), nothing=np.nan)
+    with pytest.warns(UserWarning) as heard:
+        result = pencil.fit(frame, "label", device="cpu")
+    said = [str(warning.message) for warning in heard]
+    assert said == ['the column "nothing" is empty and is left out.', result.summary["caution"]]
+    assert {Path(warning.filename) for warning in heard} == {Path(__file__)}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        pencil.fit(frame, "label", epochs=(1, 1, 1), device="cpu", progress=Silent())
 
 
 @pytest.mark.parametrize(("wrong", "right"), [("epoch", "epochs"), ("devise", "device"), ("optimiser", "optimizer")])

@@ -3,7 +3,8 @@
 import dataclasses
 import inspect
 import shlex
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -54,6 +55,7 @@ from pencil.run.start import Start, read_start
 from pencil.run.total import plan_epochs, read_epochs
 from pencil.run.try_network import try_network
 from pencil.runtime import is_leader, undisturbed
+from pencil.spelling import spelled
 
 Document = Mapping[str, Any]
 
@@ -96,6 +98,7 @@ def fit(
     settings, weights and learned labels, and what people decided in review is locked. Without `out` the run folder is
     gone with the result, or when Python ends. `epochs` are one number for each phase, or a total that phases share in
     proportion to their usual lengths; `budget` is the time training may take, in seconds, shared in the same way.
+    Columns that are left out and the like, and a network that knows too little, are told as warnings.
     """
     if labels is not None:
         refuse_labels_by_name(source, labels)
@@ -108,7 +111,7 @@ def fit(
         source = (source, labels)
     asked = plain_numbers(merge(settings or {}, _named(named), {"data": {"options": options}} if options else {}))
     epochs = read_epochs(epochs)
-    progress = progress or Silent()
+    alone, progress = progress is None, progress or Silent()
     if budget is not None and (resume or epochs is not None):
         raise PencilError("--budget chooses the lengths of the phases; leave --epochs and --resume out.")
     if resume and start_from is not None:
@@ -130,6 +133,8 @@ def fit(
         lengths = lengths_for(prepared, machine, budget)
         progress.note(f"epochs of the phases in {budget:g} seconds: {', '.join(map(str, lengths))}.")
         prepared = planned(asked, epochs=lengths)
+    if alone:
+        _warn(prepared.warnings)
     try_table(prepared, machine)
     try_network(prepared, machine)  # One that cannot be made or does not fit must fail before anything is written.
     start = None if parent is None else read_start(parent, prepared)
@@ -143,7 +148,16 @@ def fit(
         if start is not None:
             start.hand_on(folder)
         folder.seal(folder.config, *folder.description)
-        return _train(prepared, machine, folder, progress, kept, start)
+        result = _train(prepared, machine, folder, progress, kept, start)
+    if alone:
+        _warn(filter(None, map(result.summary.get, ("caution", "hint"))))
+    return result
+
+
+def _warn(lines: Iterable[str]) -> None:
+    """Tell who called `fit`, and asked for no other display, what a person should know."""
+    for line in lines:
+        warnings.warn(spelled(line), stacklevel=4)
 
 
 def _named(named: dict[str, Any]) -> Document:
