@@ -3,14 +3,22 @@
 import difflib
 from collections.abc import Iterable
 
+from pencil.spelling import spelled
+
 TOO_LARGE = "it is larger than the limit on file sizes; raise that (ulimit -f unlimited)"
 """What to say of a file that the system does not let grow (EFBIG)."""
 
 
 class PencilError(Exception):
-    """Something in the input is wrong: one line that names it and the remedy; exit code 2."""
+    """Something in the input is wrong: one line that names it and the remedy; exit code 2.
+
+    The line is written with the options of the shell; who calls from Python reads of arguments instead.
+    """
 
     exit_code = 2
+
+    def __init__(self, line: str) -> None:
+        super().__init__(spelled(line))
 
 
 class NoSuchSource(PencilError):

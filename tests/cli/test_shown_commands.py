@@ -105,9 +105,9 @@ def test_nothing_to_audit(pencil: Command, odd_run: Path) -> None:
 
 def test_code_that_must_be_named_again() -> None:
     code = "my code.py:read"
-    with pytest.raises(PencilError, match=re.escape("--source 'my code.py:read'")):
+    with pytest.raises(PencilError, match=re.escape("source 'my code.py:read'")):
         read_dataset(DataSettings(source=code))
-    with pytest.raises(PencilError, match=re.escape("--method 'my code.py:read'")):
+    with pytest.raises(PencilError, match=re.escape("method 'my code.py:read'")):
         refuse_unnamed_code({"method": code}, {}, RunFolder(ODD))
 
 

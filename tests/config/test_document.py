@@ -87,6 +87,11 @@ def test_what_is_no_assignment_is_refused(assignment: str) -> None:
         override(assignment)
 
 
+def test_a_group_that_there_is_not_is_no_option_of_the_method() -> None:
+    with pytest.raises(PencilError, match=r'no setting "optimzer\.batch_size"\. Did you mean "optimizer"'):
+        override("optimzer.batch_size=3")
+
+
 def test_a_number_with_endless_digits_is_a_text() -> None:
     assert override(f"seed={'9' * 5000}") == {"seed": "9" * 5000}
 

@@ -88,15 +88,37 @@ def test_minus_one_beside_a_frame_is_no_label_and_numbers_stay_numbers() -> None
     assert found.terms is not None and found.terms.tolist() == [3, 7] and found.terms.dtype == np.int64
 
 
+@pytest.mark.parametrize("values", [[True, False], [True, None, False], ["1", "0"], ["True", "False"], [1, 0]])
+def test_classes_are_called_what_the_column_of_labels_calls_them(values: list[Any]) -> None:
+    given = values * 2
+    columns = {"a": list(range(len(given))), "kind": given}
+    for frame in (pd.DataFrame(columns), pa.table(columns)):
+        found = from_frame(frame, "kind")
+        assert found.terms is not None
+        again = [None if number < 0 else found.terms[number].item() for number in found.train.given]
+        assert again == given, "whatever compares them finds them the same"
+
+
+def test_a_dataset_that_is_ready_has_no_options() -> None:
+    with pytest.raises(PencilError, match=r'a pencil\.data\.Dataset has no option "label"'):
+        from_given(from_given(flowers(), by_kind()), by_kind())
+
+
 @pytest.mark.parametrize(
     ("source", "line"),
     [
         ((flowers().assign(label=1), [0, 1, 0, 1, 0, 1]), 'has a column "label" beside the labels that are given'),
         ((flowers(), [0, 1, 0]), "there are 3 labels for 6 examples"),
         ((flowers(), np.ones((6, 2)) / 2), "make columns of the frame"),
-        (flowers().assign(when=pd.Timestamp("2026-01-01")), '"when" is timestamp.*ignore=when'),
-        (flowers().assign(mixed=[1, "a", 2, "b", 3, "c"]), "the data frame cannot be read .*values of one kind"),
-        (pd.concat([flowers(), flowers()[["size"]]], axis=1), "the data frame cannot be read .*[Dd]uplicate"),
+        (flowers().assign(when=pd.Timestamp("2026-01-01")), '"when" is timestamp.*"ignore": "when"'),
+        (
+            flowers().assign(mixed=[1, "a", 2, "b", 3, "c"]),
+            r"cannot be read \(Could not convert 'a' .*column mixed .*type object\); .*one kind",
+        ),
+        (
+            pd.concat([flowers(), flowers()[["size"]]], axis=1),
+            'the data frame has two columns called "size"; rename one',
+        ),
         (flowers().rename(columns={"kind": "sort"}), 'no column "kind"'),
         (flowers().iloc[:0], "the data frame has no rows"),
         (flowers()["size"], "no data can be read from an object of type Series; give a path, .x, y. arrays"),

@@ -155,7 +155,7 @@ def test_a_folder_is_read_by_name(load_data: Any, tmp_path: Path, saved: str, mo
     [
         (vectors().to_iterable_dataset(), {}, "without streaming=True"),
         (datasets.IterableDatasetDict({"train": vectors().to_iterable_dataset()}), {}, "without streaming=True"),
-        (vectors(), {}, r"--set data\.options\.label=NAME, in Python"),
+        (vectors(), {}, 'settings={"data": {"options": {"label": "NAME"}}}'),
         (vectors(), {"label": "knd"}, 'Did you mean "kind"'),
         (
             vectors(),
@@ -169,7 +169,7 @@ def test_a_folder_is_read_by_name(load_data: Any, tmp_path: Path, saved: str, mo
             "image names .*, features other",
         ),
         (vectors(), {"label": "kind", "features": ["v", "u"]}, 'no column "u"'),
-        (datasets.DatasetDict({"all": vectors()}), {}, r"--set data\.options\.split=NAME"),
+        (datasets.DatasetDict({"all": vectors()}), {}, 'settings={"data": {"options": {"split": "NAME"}}}'),
         (datasets.DatasetDict({"all": vectors()}), {"split": "al"}, 'Did you mean "all"'),
         (vectors(), {"label": "kind", "size": 64}, "option size is of no use: .*by its columns, not by images"),
         (vectors().select([]), {}, "empty"),
@@ -198,7 +198,7 @@ def test_a_row_that_is_no_image_is_named(tmp_path: Path) -> None:
 
 
 def test_a_name_is_not_fetched_unasked(load_data: Any, tmp_path: Path) -> None:
-    with pytest.raises(PencilError, match=r"Add --download"):
+    with pytest.raises(PencilError, match=r"Add download=True"):
         load_data("hf:no-such-owner/no-such-dataset")
     with pytest.raises(PencilError, match="does not exist"):
         load_data(f"hf:{tmp_path / 'nowhere'}")

@@ -33,6 +33,11 @@ def test_votes_cannot_be_negative():
         encode(np.array([[-1, 3]]), ("a", "b"))
 
 
+def test_several_names_of_an_example_are_refused():
+    with pytest.raises(PencilError, match="labels are 2 names for each example; give one for each"):
+        encode(as_values([("a", 1), ("b", 2)]), ("0", "1"))
+
+
 @pytest.mark.parametrize("kind", [int, bool])
 def test_examples_of_several_classes_are_refused(kind):
     marks = np.array([[1, 0, 0], [1, 1, 0], [0, 1, 1], [0, 0, 1]])

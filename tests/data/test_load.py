@@ -81,7 +81,7 @@ def test_a_named_source_reads_from_root(fakes, load_data, tmp_path):
 def test_a_folder_beside_another_root_is_refused(fakes, load_data, tmp_path):
     fakes.image_folder(tmp_path / "photos")
     fakes.image_folder(tmp_path / "others")
-    with pytest.raises(PencilError, match=r"photos is a folder of data itself; leave out --root .*others\.$"):
+    with pytest.raises(PencilError, match=r"photos is a folder of data itself; leave out root .*others\.$"):
         load_data(tmp_path / "photos", root=str(tmp_path / "others"))
     assert load_data(tmp_path / "photos", root=str(tmp_path / "photos")).name == "photos"
 
@@ -95,7 +95,7 @@ def test_a_root_that_nothing_is_read_from_is_refused_where_data_is_trained_on(lo
         "digits": "inside the package",
         "hf:some/name": "what follows hf: is all that is read",
     }.items():
-        with pytest.raises(PencilError, match=rf"--root nowhere is of no use: .*{why}; leave it out\.$"):
+        with pytest.raises(PencilError, match=rf"root nowhere is of no use: .*{why}; leave it out\.$"):
             load_data(source, root="nowhere")
     assert len(load_data("npz", root=str(tmp_path / "a.npz"), held_out=0.0).train) == 10, "it names the file"
     again = DataSettings(source=str(tmp_path / "t.csv"), root="nowhere", options={"size": 64})

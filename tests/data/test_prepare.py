@@ -123,7 +123,7 @@ def test_what_was_trusted_before_stays_so(fakes):
 
 
 def test_labels_are_trusted_only_beside_injected_noise(fakes):
-    with pytest.raises(PencilError, match=r"data\.trusted is a share.*--noise"):
+    with pytest.raises(PencilError, match=r"data\.trusted is a share.*with noise"):
         prepare(images(fakes), DataSettings(trusted=0.1), seed=0)
 
 

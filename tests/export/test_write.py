@@ -22,6 +22,7 @@ from pencil.export.labels import read_labels
 from pencil.export.write import FORMS, export_run
 from pencil.results.decisions import Decisions
 from pencil.results.documents import write_json
+from pencil.spelling import shell
 
 from .conftest import CLASSES
 
@@ -230,7 +231,7 @@ def test_data_that_has_moved_is_found(photo_run: Path, photos: Path, tmp_path: P
 def test_an_ending_of_another_form_is_refused(
     photo_run: Path, tmp_path: Path, form: str, name: str, remedy: str
 ) -> None:
-    with pytest.raises(PencilError, match=re.escape(f"{name} is not what --to {form} writes; {remedy}.")):
+    with shell(), pytest.raises(PencilError, match=re.escape(f"{name} is not what --to {form} writes; {remedy}.")):
         export_run(photo_run, form, tmp_path / name)
     assert not (tmp_path / name).exists()
 

@@ -329,6 +329,15 @@ def test_there_are_at_least_two_classes(num_classes: Any) -> None:
     assert pencil.LabelTable([0, 0], np.int64(2)).corrected.tolist() == [0, 0]
 
 
+@pytest.mark.parametrize(
+    ("wrong", "line"),
+    [({"device": "meta"}, "no meta device; use device cpu"), ({"options": "code"}, "options is 'code'; give a dict")],
+)
+def test_a_device_and_options_that_are_none_are_refused(wrong: dict[str, Any], line: str) -> None:
+    with pytest.raises(PencilError, match=line):
+        pencil.LabelTable(GIVEN, 3, **wrong)
+
+
 @pytest.mark.parametrize("epochs", [10, (1, 2.5, 1), "123", (1, -2, 1), ()])
 def test_epochs_are_whole_numbers_one_for_each_phase(epochs: Any) -> None:
     with pytest.raises(PencilError, match=r"epochs is .*; give a whole number, 0 or more, for each phase: backbone"):

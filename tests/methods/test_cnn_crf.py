@@ -16,7 +16,7 @@ TRUSTED = np.arange(200) % 4 == 0
 
 
 def test_it_needs_a_clean_subset() -> None:
-    with pytest.raises(PencilError, match=r"needs a clean subset.*data has none.*data\.trusted"):
+    with pytest.raises(PencilError, match=r"needs a clean subset.*data has none.*settings=.*trusted"):
         methods.create("cnn_crf", {}, C).inform(Known())
     methods.create("cnn_crf", {}, C).inform(Known(num_trusted=1))
 

@@ -20,7 +20,7 @@ from pencil.quality.trust import caution, hint
 def test_a_network_that_knows_little_is_noticed(agreeing: int, held_out: int, kept: int, learned: int) -> None:
     words = caution(agreeing=agreeing, held_out=held_out, kept=kept, learned=learned)
     shares = [f"{agreeing / held_out:.0%}", f"{kept / learned:.0%}"]
-    assert words and re.findall(r"\d+%", words) == shares and "--backbone" in words
+    assert words and re.findall(r"\d+%", words) == shares and "backbone" in words
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from pencil.results.folder import RunFolder
 from pencil.results.history import History
 from pencil.results.labels_table import read_labels, write_labels
 from pencil.results.lost_classes import line_of
+from pencil.spelling import spelled
 
 from .conftest import MakeRun, read_page, report_of
 
@@ -28,7 +29,7 @@ def test_a_run_names_it_in_its_log_and_its_report(tmp_path: Path) -> None:
     settings = {"options": {"anchor": 0.0, "label_step": "20"}, "optimizer": {"batch_size": 16}}
     pencil.fit(x, names, out=tmp_path / "run", epochs=(3, 6, 1), backbone="mlp", device="cpu", settings=settings)
     folder = RunFolder(tmp_path / "run")
-    assert line(folder, r"night\nowl") in folder.log.read_text(), "a log has one line for each"
+    assert spelled(line(folder, r"night\nowl")) in folder.log.read_text(), "a log has one line for each"
     warnings = read_page(report_of(folder)).all("p", kind="warning")
     assert [warning.text for warning in warnings] == [line(folder, "night owl")]
 
@@ -46,7 +47,7 @@ def test_many_are_told_of_in_one_line_with_the_setting_that_moves_labels_less(tm
     assert '"owl 0", "owl 1", "owl 2" and 2 more have lost all their examples' in all_of_them
     assert "--set label_step=NUMBER (this run: 20" in all_of_them
     log = [words for words in folder.log.read_text().splitlines() if "lost all" in words]
-    assert log[-1].endswith(all_of_them) and len(log) <= 2, "the first that are lost, and all in the end"
+    assert log[-1].endswith(spelled(all_of_them)) and len(log) <= 2, "the first that are lost, and all in the end"
     assert [w.text for w in read_page(report_of(folder)).all("p", kind="warning")] == [all_of_them]
 
 
@@ -65,7 +66,7 @@ def test_a_class_that_is_lost_with_the_last_word_is_named_too(tmp_path: Path) ->
     result = pencil.fit(x, names, out=tmp_path / "run", epochs=(9, 3, 1), device="cpu", settings=settings)
     assert result.history[-1]["lost_classes"] == [] and "owl" not in result.corrected_labels
     folder = RunFolder(tmp_path / "run")
-    assert folder.log.read_text().count(line(folder, "owl")) == 1
+    assert folder.log.read_text().count(spelled(line(folder, "owl"))) == 1
     assert [w.text for w in read_page(report_of(folder)).all("p", kind="warning")] == [line(folder, "owl")]
 
 

@@ -40,7 +40,7 @@ def test_a_full_disk_keeps_the_old_file(
 
     monkeypatch.setattr(os, call, fail)
     with pytest.raises(
-        PencilError, match=r"the disk is full.*a.txt.*free space and run the command again, a training with --resume"
+        PencilError, match=r"the disk is full.*a.txt.*free space and run the command again, a training with resume=True"
     ):
         write_atomic(path, b"new")
     assert path.read_bytes() == b"old"
@@ -64,7 +64,7 @@ def test_a_file_that_is_larger_than_allowed_names_the_limit(tmp_path: Path) -> N
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
     try:
         with pytest.raises(
-            PencilError, match=r"a.txt could not be written: .* limit on file sizes.*ulimit -f.*--resume"
+            PencilError, match=r"a.txt could not be written: .* limit on file sizes.*ulimit -f.*resume=True"
         ):
             write_atomic(tmp_path / "a.txt", b"x" * 2000)
         with pytest.raises(PencilError, match=r"ulimit -f"):

@@ -85,12 +85,12 @@ def test_names_are_those_of_the_contract() -> None:
 def test_create_refuses_what_is_taken(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("mine")
-    with pytest.raises(PencilError, match=r"file is a file; choose another --out"):
+    with pytest.raises(PencilError, match=r"file is a file; choose another out"):
         RunFolder.create(file)
     RunFolder.create(tmp_path / "run")
-    with pytest.raises(PencilError, match=r"run already holds a run; choose another --out, or go on with --resume"):
+    with pytest.raises(PencilError, match=r"run already holds a run; choose another out, or go on with resume=True"):
         RunFolder.create(tmp_path / "run")
-    with pytest.raises(PencilError, match=r"already holds other files; choose another --out"):
+    with pytest.raises(PencilError, match=r"already holds other files; choose another out"):
         RunFolder.create(tmp_path)
     with pytest.raises(PencilError, match=r"could not be written: Not a directory"):
         RunFolder.create(file / "run")

@@ -24,7 +24,7 @@ def read(request):
 def test_data_that_moved_is_named_with_the_remedy(make: Callable[..., Path], tmp_path: Path) -> None:
     run = make()
     shutil.move(run.parent / "run-data.npz", tmp_path / "run-data.npz")
-    with pytest.raises(PencilError, match="--root DIR"):
+    with pytest.raises(PencilError, match="root DIR"):
         open_desk(run)
     for place in ({"root": str(tmp_path)}, {"source": str(tmp_path / "run-data.npz")}):
         desk = open_desk(run, **place)
@@ -34,7 +34,7 @@ def test_data_that_moved_is_named_with_the_remedy(make: Callable[..., Path], tmp
 
 def test_data_is_found_from_any_folder(make: Callable[..., Path]) -> None:
     run = make(source="run-data.npz")
-    with pytest.raises(PencilError, match="--root DIR"):
+    with pytest.raises(PencilError, match="root DIR"):
         open_desk(run)
     status = json.loads((run / "status.json").read_text())
     (run / "status.json").write_text(json.dumps(status | {"started_in": [".."]}))
@@ -50,7 +50,7 @@ def test_other_data_is_refused(make: Callable[..., Path]) -> None:
 def test_code_that_the_run_names_is_not_run(make: Callable[..., Path], tmp_path: Path) -> None:
     code = tmp_path / "source.py"
     code.write_text(MARKER.format(place=str(tmp_path / "ran")))
-    with pytest.raises(PencilError, match=r"give it again: --source .*source\.py:read"):
+    with pytest.raises(PencilError, match=r"give it again: source .*source\.py:read"):
         open_desk(make(source=f"{code}:read"))
     assert not (tmp_path / "ran").exists()
 

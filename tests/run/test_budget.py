@@ -50,7 +50,7 @@ def test_a_run_takes_its_budget_at_the_measured_pace(tmp_path: Path, monkeypatch
 
 def test_too_little_time_says_how_little(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(estimate, "SAMPLE_SECONDS", 0.2)
-    with pytest.raises(PencilError, match=r"0.01 seconds are enough for 0 epochs .* give a longer --budget"):
+    with pytest.raises(PencilError, match=r"0.01 seconds are enough for 0 epochs .* give a longer budget"):
         pencil.fit(X, Y, out=tmp_path / "run", settings=QUICK, budget=0.01)
     assert not (tmp_path / "run").exists()
 
@@ -62,7 +62,7 @@ def test_a_budget_for_no_phase_is_refused() -> None:
 
 
 def test_epochs_and_a_budget_are_one_too_many() -> None:
-    with pytest.raises(PencilError, match="leave --epochs and --resume out"):
+    with pytest.raises(PencilError, match="leave epochs and resume=True out"):
         pencil.fit(X, Y, epochs=[1, 1, 1], budget=10)
 
 

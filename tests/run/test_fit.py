@@ -1,16 +1,22 @@
 """pencil.fit: from data to a finished run folder, stopped and resumed, on digits with wrong labels."""
 
+import gc
 import json
 import math
 import signal
+import warnings
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
+import datasets
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from safetensors.numpy import load_file
 from sklearn.datasets import load_digits
+from torch.utils.data import TensorDataset
 
 import pencil
 from pencil import recipes
@@ -259,7 +265,7 @@ def test_nothing_is_overwritten_and_nothing_half_made_is_left(finished: Any, tmp
     with pytest.raises(PencilError, match="hidden"):
         pencil.fit("digits", out=tmp_path / "run", settings=merge(quick, {"backbone_options": {"hidden": 0}}))
     assert not (tmp_path / "run").exists()
-    with pytest.raises(PencilError, match="--resume needs the run's folder"):
+    with pytest.raises(PencilError, match="resume=True needs the run's folder"):
         pencil.fit(resume=True)
 
 
@@ -392,7 +398,7 @@ def test_one_number_of_epochs_is_a_total_as_the_classifiers_is(quick: dict[str, 
     child = pencil.fit(x, y, settings=quick, epochs=np.int64(3), start_from=result.folder)
     assert len(child.history) == 3
     assert len(pencil.fit(x, y, epochs=6, out=result.folder, resume=True).history) == 6
-    with pytest.raises(PencilError, match="--resume goes on with the run's own lengths, 6 epochs in all; leave"):
+    with pytest.raises(PencilError, match="resume=True goes on with the run's own lengths, 6 epochs in all; leave"):
         pencil.fit(x, y, epochs=7, out=result.folder, resume=True)
 
 
@@ -468,7 +474,7 @@ def test_right_labels_are_kept_where_they_were_held_out_from_a_weak_network(quic
 
 
 def test_unknown_names_are_answered(quick: dict[str, Any]) -> None:
-    with pytest.raises(PencilError, match=r'no setting "sede"\. Did you mean "seed"'):
+    with pytest.raises(PencilError, match=r'no argument or setting "sede"\. Did you mean "seed"'):
         pencil.fit("digits", settings=quick, sede=3)
 
 
@@ -529,9 +535,55 @@ def test_quality_hears_the_network_over_label_learning_and_at_the_end(
         ("digits", "labels.csv", r"labels is 'labels.csv'; .*settings=\{'data': \{'labels': 'labels.csv'\}\}"),
         (np.zeros((10, 3)), Path("labels.csv"), "labels is 'labels.csv'; give an array beside an array"),
         ("digits", np.arange(10), "labels are given beside 'digits', which has its own; leave them out"),
+        (TensorDataset(torch.zeros(9, 2)), np.arange(9), "beside a TensorDataset, which has its own; leave them out"),
+        (datasets.Dataset.from_dict({"a": [1, 2]}), [0, 1], "beside a Dataset, which has its own; leave them out"),
     ],
 )
 def test_labels_beside_a_source_are_those_of_an_array(source: Any, labels: Any, line: str, tmp_path: Path) -> None:
     with pytest.raises(PencilError, match=line):
         pencil.fit(source, labels, out=tmp_path / "run")
     assert not (tmp_path / "run").exists()
+
+
+def test_the_column_of_labels_is_named_beside_a_hugging_face_dataset(tmp_path: Path) -> None:
+    x, y = load_digits(return_X_y=True)
+    rows = datasets.Dataset.from_dict(
+        {"x": x[:200].tolist(), "digit": y[:200].tolist(), "kind": (y[:200] > 4).tolist()}
+    )
+    result = pencil.fit(rows, "kind", out=tmp_path / "run", epochs=(1, 1, 1), device="cpu")
+    assert result.corrected_labels.dtype == bool and len(result.corrected_labels) == 200
+    assert pencil.load(tmp_path / "run").predict(rows.remove_columns("kind")).shape == (200,)
+    with pytest.raises(PencilError, match=r'no column "kin"\. Did you mean "kind"'):
+        pencil.fit(rows, "kin")
+
+
+def test_what_a_person_should_know_is_a_warning_where_nothing_else_is_shown() -> None:
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame(random.normal(size=(600, 20))).assign(label=random.integers(4, size=600), nothing=np.nan)
+    with pytest.warns(UserWarning) as heard:
+        result = pencil.fit(frame, "label", device="cpu")
+    said = [str(warning.message) for warning in heard]
+    assert said == ['the column "nothing" is empty and is left out.', result.summary["caution"]]
+    assert {Path(warning.filename) for warning in heard} == {Path(__file__)}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        pencil.fit(frame, "label", epochs=(1, 1, 1), device="cpu", progress=Silent())
+
+
+@pytest.mark.parametrize(("wrong", "right"), [("epoch", "epochs"), ("devise", "device"), ("optimiser", "optimizer")])
+def test_an_argument_that_there_is_not_is_named_with_the_one_that_is_meant(wrong: str, right: str) -> None:
+    with pytest.raises(PencilError, match=f'no argument or setting "{wrong}". Did you mean "{right}"'):
+        pencil.fit("digits", **{wrong: 1})
+
+
+def test_a_folder_that_nobody_named_is_gone_with_the_result_without_a_word() -> None:
+    x, y = load_digits(return_X_y=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        result = pencil.fit(x[:100], y[:100], epochs=(1, 1, 1), device="cpu")
+        folder = result.folder
+        assert (folder / "result.json").exists()
+        with patch("sys.unraisablehook") as heard:  # What goes wrong while an object ends.
+            del result
+            gc.collect()
+        assert not folder.exists() and not heard.called

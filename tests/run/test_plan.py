@@ -154,9 +154,9 @@ def test_wrong_requests_end_in_one_line(asked: dict[str, Any], message: str) -> 
 @pytest.mark.parametrize(
     ("method", "epochs", "message"),
     [
-        ("pencil", (3, 1), "--epochs has 2 numbers, but pencil has 3 phases: backbone, labels, tuning"),
-        ("pencil", (3,), "--epochs has 1 number, but pencil has 3 phases"),
-        ("lq", (3, 1), "--epochs has 2 numbers, but lq has 1 phase: training"),
+        ("pencil", (3, 1), "epochs has 2 numbers, but pencil has 3 phases: backbone, labels, tuning"),
+        ("pencil", (3,), "epochs has 1 number, but pencil has 3 phases"),
+        ("lq", (3, 1), "epochs has 2 numbers, but lq has 1 phase: training"),
         ("pencil", (1, -2, 1), "give 0 or more"),
     ],
 )

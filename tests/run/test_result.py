@@ -151,3 +151,17 @@ def test_labels_given_in_python_are_audited(quick: dict[str, Any], tmp_path: Pat
         audit_run(tmp_path / "run", x[1200:])
     with pytest.raises(PencilError, match=r"^no label of what is given \(hen\) is a class of the run"):
         audit_run(tmp_path / "run", (x[1200:], ["hen"] * len(shown)))
+
+
+def test_settings_say_how_data_that_is_given_is_read(quick: dict[str, Any], tmp_path: Path) -> None:
+    random, y = np.random.default_rng(0), np.arange(90) % 3
+    frame = pd.DataFrame(random.normal(size=(90, 4)) + 3 * np.eye(4)[y], columns=list("abcd"))
+    pencil.fit(frame, y, settings=quick, epochs=EPOCHS, out=tmp_path / "run")
+    beside = frame.assign(kind=y)
+    with pytest.raises(PencilError, match="no labels to audit"):
+        audit_run(tmp_path / "run", beside)
+    audited = audit_run(tmp_path / "run", beside, data_settings={"options": {"label": "kind"}})
+    assert audited.predictions.given.tolist() == y.tolist()
+    for wrong, line in {"noise": "data.noise is for training", "colour": 'no setting "data.colour"'}.items():
+        with pytest.raises(PencilError, match=line):
+            audit_run(tmp_path / "run", beside, data_settings={wrong: "symmetric:0.1"})

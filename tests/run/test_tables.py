@@ -120,7 +120,7 @@ def test_soft_labels_are_refused_for_a_table_in_a_file() -> None:
 def test_what_a_table_cannot_keep_is_refused_before_anything_is_written(table: str, tmp_path: Path) -> None:
     x, given, _ = _hundred_classes()
     how: dict[str, Any] = {"method": "joint_optimization", "epochs": [1, 1, 1], "out": tmp_path / "run"}
-    with pytest.raises(pencil.PencilError, match=r"use --set hardware\.table=dense"):
+    with pytest.raises(pencil.PencilError, match=r'use settings=\{"hardware": \{"table": "dense"\}\}'):
         pencil.fit(x, given, settings={"hardware": {"table": table}}, **how)
     assert not (tmp_path / "run").exists()
 

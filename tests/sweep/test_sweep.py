@@ -129,12 +129,15 @@ def test_what_is_no_longer_in_the_file_or_in_the_users_own_file_is_noticed(
         ('method = "pensil"', 'Did you mean "pencil"'),
         ('recipe = "autto"', 'Did you mean "auto"'),
         ('backbone = "mpl"', 'Did you mean "mlp"'),
+        ('data.source = "gone.csv"', "gone.csv does not exist; give a folder, a file or a source's name"),
+        ('data.source = ""', "no data is named; give a folder, a file or a source"),
     ],
 )
 def test_what_would_fail_in_every_run_is_refused_before_the_first(
     shared: str, line: str, place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (place / "sweep.toml").write_text(f'[settings]\ndata.source = "digits"\n{shared}\n[runs.a]\n[runs.b]\nseed = 1\n')
+    source = "" if "data.source" in shared else 'data.source = "digits"'
+    (place / "sweep.toml").write_text(f"[settings]\n{source}\n{shared}\n[runs.a]\n[runs.b]\nseed = 1\n")
     assert run(["sweep", "sweep.toml"]) == 2
     told = capsys.readouterr()
     assert told.err.startswith("pencil: no run can be started: ") and line in told.err and not told.out

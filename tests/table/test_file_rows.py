@@ -173,7 +173,7 @@ def test_a_file_that_may_not_grow_names_the_limit(tmp_path: Path, monkeypatch: p
 
     rows = _rows(tmp_path)
     monkeypatch.setattr(os, "pwrite", refuse)
-    with pytest.raises(PencilError, match=r"could not be written: .*limit on file sizes.*ulimit -f.* --resume"):
+    with pytest.raises(PencilError, match=r"could not be written: .*limit on file sizes.*ulimit -f.* resume=True"):
         rows.write(np.array([3]), _random(0, 1))
 
 

@@ -23,6 +23,7 @@ from pencil.cli.review import review
 from pencil.cli.runs import runs
 from pencil.cli.sweep import sweep
 from pencil.cli.train import train
+from pencil.spelling import shell
 
 HELP = """Train a network on data whose labels are partly wrong.
 
@@ -108,7 +109,8 @@ def _write_any_sign() -> None:
 def run(arguments: Sequence[str]) -> int:
     """Run the command line and return its exit code; a wrong option gets one line like any other bad input."""
     try:
-        code = app(args=list(arguments), prog_name="pencil", standalone_mode=False)
+        with shell():
+            code = app(args=list(arguments), prog_name="pencil", standalone_mode=False)
     except SystemExit as ended:  # Where nobody reads the help any more.
         if not isinstance(ended.__context__, BrokenPipeError):
             raise

@@ -49,6 +49,8 @@ def override(assignment: str) -> Document:
         raise PencilError(f'--set takes key=value, not "{assignment}".')
     known = {field.name for field in dataclasses.fields(Settings)}
     path = [part.strip() for part in key.split(".")]
+    if path[0] not in known and len(path) > 1:
+        raise PencilError(f'there is no setting "{key.strip()}".{did_you_mean(path[0], known)}')
     if path[0] not in known:
         path = ["options", *path]
     value: Any = float(text) if SHORT_NUMBER.fullmatch(text.strip()) else _toml_value(text)

@@ -29,6 +29,7 @@ def from_given(source: Any, request: Request | None = None) -> Dataset:
     """Make a dataset of whatever holds one, or of a pair (x, y); where no labels are needed, of x alone too."""
     request = request or Request()
     if isinstance(source, Dataset):
+        request.check_options("a pencil.data.Dataset", ())
         return source
     if is_hugging_face(source):
         return from_hugging_face(source, request)

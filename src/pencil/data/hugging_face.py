@@ -154,8 +154,7 @@ def label_column(rows: Any, request: Request) -> str:
     if not found and request.labels_needed:
         known = ", ".join(rows.column_names)
         raise PencilError(
-            f"it is not clear which column holds the labels (of {known}); name it by --set data.options.label=NAME, in"
-            ' Python by settings={"data": {"options": {"label": "NAME"}}}.'
+            f"it is not clear which column holds the labels (of {known}); name it by --set data.options.label=NAME."
         )
     return str(found[0]) if found else ""
 

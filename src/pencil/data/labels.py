@@ -162,8 +162,8 @@ def terms_of(values: NDArray[Any], class_names: Sequence[str]) -> NDArray[Any] |
     if values.ndim == 2:
         return None
     texts = np.array(class_names)
-    if values.dtype == bool and set(class_names) <= _TRUTH:
-        return np.asarray(texts == "True")
+    if values.dtype == bool and (truths := truths_in(class_names)) is not None:
+        return truths
     try:
         return texts.astype(np.int64) if values.dtype.kind in "biuf" else texts
     except ValueError:  # Another set has names for the same classes.
@@ -180,6 +180,11 @@ def terms_in(class_names: Sequence[str]) -> NDArray[Any]:
     texts = np.array(class_names)
     numbers = texts.astype(np.int64) if all(map(is_number, class_names)) else texts
     return numbers if numbers.astype(texts.dtype).tolist() == list(class_names) else texts
+
+
+def truths_in(class_names: Sequence[str]) -> NDArray[np.bool_] | None:
+    """Return the truth value that each class is; None where there are others."""
+    return np.array([name == "True" for name in class_names]) if set(class_names) <= _TRUTH else None
 
 
 def _named(values: NDArray[Any]) -> Iterable[Any]:
@@ -246,7 +251,10 @@ def _from_matrix(values: NDArray[Any], num_classes: int) -> Labels:
     if values.shape[1] != num_classes:
         raise PencilError(f"labels have {values.shape[1]} columns for {num_classes} classes; give one column a class.")
     votes = values.dtype.kind in "iu"
-    weights = np.nan_to_num(values.astype(np.float64), nan=0.0)
+    try:
+        weights = np.nan_to_num(values.astype(np.float64), nan=0.0)
+    except (TypeError, ValueError):
+        raise PencilError(f"labels are {values.shape[1]} names for each example; give one for each.") from None
     total = weights.sum(axis=1)
     off = np.flatnonzero((weights < 0).any(axis=1) | ~np.isfinite(total))
     if not votes and not len(off):

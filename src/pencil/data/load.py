@@ -57,9 +57,7 @@ def read(
     trained_columns: Mapping[str, str] | None = None,
 ) -> Dataset:
     """Read a dataset as its source gives it, before labels, noise and split."""
-    if not settings.source:
-        raise PencilError(f"no data is named; give a folder, a file or a source.{did_you_mean('', _names())}")
-    name, location = _resolve(settings)
+    name, location = resolve(settings)
     request = Request(
         location=location,
         root=Path(settings.root) if settings.root else None,
@@ -82,7 +80,7 @@ def original_files(settings: DataSettings) -> Mapping[str, Path] | None:
 
     Only sources of this package are asked: code that others name is not run for it.
     """
-    name, location = _resolve(settings)
+    name, location = resolve(settings)
     listed = getattr(import_module(f"{PACKAGE}.{name}"), "original_files", None) if name in _names() else None
     root = Path(settings.root) if settings.root else None
     return listed and listed(Request(location=location, root=root, options=dict(settings.options), labels_needed=False))
@@ -91,7 +89,7 @@ def original_files(settings: DataSettings) -> Mapping[str, Path] | None:
 def source_kind(settings: DataSettings) -> str:
     """Return the name of the source that reads these settings; of a file that is gone, by what it was called."""
     try:
-        return _resolve(settings)[0]
+        return resolve(settings)[0]
     except NoSuchSource:
         if gone := _BY_SUFFIX.get(Path(settings.source).suffix.lower()):
             return gone
@@ -102,9 +100,11 @@ def _names() -> list[str]:
     return plugins.names(PACKAGE)
 
 
-def _resolve(settings: DataSettings) -> tuple[str, Path | None]:
-    """Return the source's name and the place it should read."""
+def resolve(settings: DataSettings) -> tuple[str, Path | None]:
+    """Return the source's name and the place it should read; data must be named, and files of it be there."""
     source = settings.source
+    if not source:
+        raise PencilError(f"no data is named; give a folder, a file or a source.{did_you_mean('', _names())}")
     if source.startswith(HUGGING_FACE):
         return "hf", Path(source.removeprefix(HUGGING_FACE))
     if source in _names() or MARK in source:

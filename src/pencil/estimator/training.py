@@ -28,6 +28,7 @@ from pencil.run.sittings import Sittings
 from pencil.run.total import plan_epochs, read_epochs
 from pencil.run.try_network import try_network
 from pencil.runtime import PRECISIONS, choose_device, undisturbed
+from pencil.spelling import spelled
 
 Document = Mapping[str, Any]
 
@@ -55,7 +56,7 @@ def train(dataset: Dataset, asked: Document, epochs: int | Sequence[int] | None,
         engine, lines = build_engine(prepared, machine)
         progress = Lines(prepared.phases, verbose)
         for line in (*prepared.warnings, *lines):
-            progress.note(line)
+            progress.note(spelled(line))
         engine.train(progress)
         table, believed = label_rows(engine, prepared, progress.history)
         made_with = Sittings.of(machine, prepared.settings).environment

@@ -21,6 +21,8 @@ from pencil.integrations.asked import Asked, AskedBatches
 from pencil.integrations.exchange import everyones_rows, is_alone
 from pencil.integrations.own_settings import class_count, over_usual, usual_phases
 from pencil.quality.score import Scores, score
+from pencil.run.refuse import refuse_no_group
+from pencil.runtime import choose_device
 from pencil.table import ExampleTable, Rows
 
 
@@ -55,7 +57,8 @@ class LabelTable:
         options: Mapping[str, Any] | None = None,
         device: str | torch.device = "cpu",
     ) -> None:
-        num_classes = class_count(num_classes)
+        num_classes, device = class_count(num_classes), choose_device(str(device))
+        refuse_no_group(options, "options", "{'anchor': 0.5}")
         values = label_values.encode(label_values.as_values(given), [str(number) for number in range(num_classes)])
         own = {"label_step": label_step} if label_step is not None else {}
         phases = usual_phases(len(values.given), num_classes, epochs)

@@ -33,7 +33,7 @@ def caution(*, agreeing: int, held_out: int, kept: int, learned: int, common: in
     if kept == learned:
         return (
             f"{found}and training moved none of the others: whether labels or network are wrong, nothing tells."
-            " Look at corrections before you use them, or train longer or a stronger network (--epochs, --backbone)."
+            " Look at corrections before you use them, or train for more epochs, or a stronger backbone."
         )
     if not contradicts(**known):
         return (
@@ -42,7 +42,7 @@ def caution(*, agreeing: int, held_out: int, kept: int, learned: int, common: in
         )
     return (
         f"{found}where it kept {kept / learned:.0%} of those it learned: where it disagrees, it may well be the network"
-        " that is wrong. Look at corrections before you use them, or train a stronger network (--backbone)."
+        " that is wrong. Look at corrections before you use them, or train a stronger backbone."
     )
 
 

@@ -1,8 +1,10 @@
 """Trains: from data and settings to a finished run folder, or on from where a run stopped."""
 
+import dataclasses
+import inspect
 import shlex
-import tempfile
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -12,10 +14,11 @@ from typing import Any
 import torch
 
 from pencil.backbones import name_of
-from pencil.config import from_document, merge, plain_numbers, read_toml, to_document, write_toml
+from pencil.config import Settings, from_document, merge, plain_numbers, read_toml, to_document, write_toml
 from pencil.config.own_code import as_document, as_run_names, code_in, resume_command
+from pencil.data.hugging_face import is_hugging_face
 from pencil.engine import Stopped
-from pencil.errors import NoSuchSource, PencilError
+from pencil.errors import NoSuchSource, PencilError, did_you_mean
 from pencil.plugins import blamed
 from pencil.results.atomic import write_atomic
 from pencil.results.checkpoint_store import CheckpointStore
@@ -31,6 +34,7 @@ from pencil.run.lengths import phase_lengths, refuse_other_total
 from pencil.run.machine import Machine, choose_machine
 from pencil.run.moved import in_its_place, new_place, place_in_words, without_place
 from pencil.run.outcome import write_description, write_outcome
+from pencil.run.passing import PassingFolder
 from pencil.run.plan import Plan, plan
 from pencil.run.preparation import normalised_as_by
 from pencil.run.refuse import (
@@ -51,6 +55,7 @@ from pencil.run.start import Start, read_start
 from pencil.run.total import plan_epochs, read_epochs
 from pencil.run.try_network import try_network
 from pencil.runtime import is_leader, undisturbed
+from pencil.spelling import spelled
 
 Document = Mapping[str, Any]
 
@@ -83,7 +88,8 @@ def fit(
     """Train on noisy labels and return the network and the corrected labels.
 
     `source` is a path or a source's name, an array with `labels`, a data frame with `labels` or the name of the column
-    that holds them, a torch dataset of (x, y), a Hugging Face dataset or a `pencil.data.Dataset`. With `raw`, inputs
+    that holds them, a torch dataset of (x, y), a Hugging Face dataset, whose column of labels `labels` may name, or a
+    `pencil.data.Dataset`. With `raw`, inputs
     are neither rows nor images, but numbers of any shape that the network gets as they are. `backbone` is the name of a
     network, a torch.nn.Module, whose weights training starts from, or a function (spec, num_classes) that makes one.
     `settings` is a nested dictionary in the shape of config.toml; method, recipe, seed, noise, held_out, root, device
@@ -92,23 +98,28 @@ def fit(
     settings, weights and learned labels, and what people decided in review is locked. Without `out` the run folder is
     gone with the result, or when Python ends. `epochs` are one number for each phase, or a total that phases share in
     proportion to their usual lengths; `budget` is the time training may take, in seconds, shared in the same way.
+    Columns that are left out and the like, and a network that knows too little, are told as warnings.
     """
     if labels is not None:
         refuse_labels_by_name(source, labels)
-        source = (source, labels)
     refuse_no_group(settings)
     refuse_idle_recipe(settings or {}, named.get("recipe"), "the settings")
-    asked = plain_numbers(merge(settings or {}, _named(named), {"data": {"options": {"raw": True}}} if raw else {}))
+    options: dict[str, Any] = {"raw": True} if raw else {}
+    if labels is not None and is_hugging_face(source):
+        options["label"] = labels
+    elif labels is not None:
+        source = (source, labels)
+    asked = plain_numbers(merge(settings or {}, _named(named), {"data": {"options": options}} if options else {}))
     epochs = read_epochs(epochs)
-    progress = progress or Silent()
+    alone, progress = progress is None, progress or Silent()
     if budget is not None and (resume or epochs is not None):
         raise PencilError("--budget chooses the lengths of the phases; leave --epochs and --resume out.")
     if resume and start_from is not None:
         raise PencilError("--from starts a new run and --resume goes on with one; give one of them.")
     if resume:
         return _resume(source, asked, out, progress, epochs=epochs, download=download, cache_dir=cache_dir)
-    kept = tempfile.TemporaryDirectory(prefix="pencil-") if out is None else None
-    path = Path(kept.name) if kept else Path(str(out))
+    kept = PassingFolder() if out is None else None
+    path = kept.path if kept else Path(str(out))
     if out is not None and is_leader():
         RunFolder.check_free(path)
     parent = None if start_from is None else open_parent(start_from)
@@ -122,6 +133,8 @@ def fit(
         lengths = lengths_for(prepared, machine, budget)
         progress.note(f"epochs of the phases in {budget:g} seconds: {', '.join(map(str, lengths))}.")
         prepared = planned(asked, epochs=lengths)
+    if alone:
+        _warn(prepared.warnings)
     try_table(prepared, machine)
     try_network(prepared, machine)  # One that cannot be made or does not fit must fail before anything is written.
     start = None if parent is None else read_start(parent, prepared)
@@ -135,14 +148,27 @@ def fit(
         if start is not None:
             start.hand_on(folder)
         folder.seal(folder.config, *folder.description)
-        return _train(prepared, machine, folder, progress, kept, start)
+        result = _train(prepared, machine, folder, progress, kept, start)
+    if alone:
+        _warn(filter(None, map(result.summary.get, ("caution", "hint"))))
+    return result
+
+
+def _warn(lines: Iterable[str]) -> None:
+    """Tell who called `fit`, and asked for no other display, what a person should know."""
+    for line in lines:
+        warnings.warn(spelled(line), stacklevel=4)
 
 
 def _named(named: dict[str, Any]) -> Document:
     """Sort settings given by name into their groups."""
     groups = {"noise": "data", "root": "data", "held_out": "data", "device": "hardware", "precision": "hardware"}
     document: dict[str, Any] = {}
+    known = {*groups, *(field.name for field in dataclasses.fields(Settings))}
     for key, value in named.items():
+        if key not in known:
+            arguments = {*known, *inspect.signature(fit).parameters} - {"named", "progress", "cache_dir"}
+            raise PencilError(f'there is no argument or setting "{key}".{did_you_mean(key, arguments)}')
         if isinstance(value, torch.device):
             value = str(value)
         document = merge(document, {groups[key]: {key: value}} if key in groups else {key: value})
@@ -213,7 +239,7 @@ def _train(
     machine: Machine,
     folder: RunFolder,
     progress: Progress,
-    kept: tempfile.TemporaryDirectory[str] | None,
+    kept: PassingFolder | None,
     start: Start | None = None,
 ) -> Result:
     history, checkpoints = History(folder.history), CheckpointStore(folder.checkpoint)
@@ -270,7 +296,7 @@ def _train(
     return Result(with_planes(engine.state.network.eval()), folder.path, kept, prepared.dataset.terms)
 
 
-def _way_on(prepared: Plan, folder: RunFolder, kept: tempfile.TemporaryDirectory[str] | None) -> str:
+def _way_on(prepared: Plan, folder: RunFolder, kept: PassingFolder | None) -> str:
     """Say how a stopped run goes on; the shell cannot where nothing of it is kept, or it was given data in Python."""
     if kept is not None:
         return "nothing is kept of a run without out, so begin again."

@@ -123,6 +123,7 @@ def _read(
     features: Sequence[str],
 ) -> Dataset:
     """Read data for a run: images of another size are scaled to that of the run's own, where that is a square."""
+    _refuse_of_training(asked)
     known: dict[str, Any] = {"trained_features": tuple(features), "trained_columns": _columns(folder)}
     if isinstance(source, (str, Path)):
         wanted = _data_settings(str(source), own, asked, folder)
@@ -131,7 +132,8 @@ def _read(
         def read(options: Mapping[str, Any]) -> Dataset:
             return data.read(replace(wanted, options=dict(options)), labels_needed=False, **known)
     else:
-        options = _given_options(source, own, preparation)
+        wanted = build_record(DataSettings, {"source": own.source, **asked}, "data.")
+        options = {**_given_options(source, own, preparation), **wanted.options}
         scales = "size" in data.options_of(source)
 
         def read(options: Mapping[str, Any]) -> Dataset:
@@ -166,11 +168,14 @@ def _kind(preparation: Preparation) -> str:
     return f"{preparation.kind} of whole numbers" if preparation.whole else preparation.kind
 
 
-def _data_settings(source: str, own: DataSettings, asked: Mapping[str, Any], folder: RunFolder) -> DataSettings:
-    """Read other data as the run's own was read, where it is of the same kind; what is asked for comes first."""
+def _refuse_of_training(asked: Mapping[str, Any]) -> None:
     for name in OF_TRAINING:
         if name in asked:
             raise PencilError(f"data.{name} is for training, here the data is taken as it is; leave it out.")
+
+
+def _data_settings(source: str, own: DataSettings, asked: Mapping[str, Any], folder: RunFolder) -> DataSettings:
+    """Read other data as the run's own was read, where it is of the same kind; what is asked for comes first."""
     wanted: DataSettings = build_record(DataSettings, {"source": source, **asked}, "data.")
     if source == own.source or same_code(own.source, source):
         return replace(wanted, root=wanted.root or own.root, options={**own.options, **wanted.options})

@@ -5,10 +5,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from torch.utils.data import Dataset as TorchDataset
+
 from pencil.backbones import is_given
 from pencil.config import DataSettings, from_document, read_toml
 from pencil.config.own_code import code_in, same_code
-from pencil.data import inputs_digest, source_kind
+from pencil.data import Dataset, inputs_digest, source_kind
+from pencil.data.hugging_face import is_hugging_face
 from pencil.data.load import HUGGING_FACE
 from pencil.data.tables.frames import is_frame
 from pencil.errors import PencilError
@@ -23,19 +26,24 @@ OF_A_RECIPE = ("optimizer", "teaching", "phases", "options")
 """What recipes set."""
 
 
-def refuse_no_group(settings: object) -> None:
+def refuse_no_group(
+    settings: object, name: str = "settings", example: str = "{'optimizer': {'batch_size': 32}}"
+) -> None:
     """Settings that are given in Python are a nested dictionary; a file of them must be read first."""
     if not isinstance(settings, Mapping | None):
-        raise PencilError(f"settings is {settings!r}; give a dict, e.g. {{'optimizer': {{'batch_size': 32}}}}.")
+        raise PencilError(f"{name} is {settings!r}; give a dict, e.g. {example}.")
 
 
 def refuse_labels_by_name(source: object, labels: object) -> None:
     """Labels beside a source are those of an array, or a data frame's column; those in files are named otherwise."""
-    if isinstance(labels, (str, Path)) and not (isinstance(labels, str) and is_frame(source)):
+    named = isinstance(labels, str) and (is_frame(source) or is_hugging_face(source))
+    if isinstance(labels, (str, Path)) and not named:
         raise PencilError(
-            f"labels is {str(labels)!r}; give an array beside an array, a column's name beside a data frame, or name a"
-            f" file of labels by settings={{'data': {{'labels': {str(labels)!r}}}}}."
+            f"labels is {str(labels)!r}; give an array beside an array, a column's name beside a data frame or a"
+            f" Hugging Face dataset, or name a file of labels by settings={{'data': {{'labels': {str(labels)!r}}}}}."
         )
+    if isinstance(source, (Dataset, TorchDataset)) or (is_hugging_face(source) and not named):
+        raise PencilError(f"labels are given beside a {type(source).__name__}, which has its own; leave them out.")
     if isinstance(source, (str, Path)):
         raise PencilError(
             f"labels are given beside {str(source)!r}, which has its own; leave them out, or name a file of others by"

@@ -1,6 +1,5 @@
 """What a run gives back in Python."""
 
-import tempfile
 import warnings
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -18,8 +17,10 @@ from pencil.data.labels import terms_in
 from pencil.results.folder import RunFolder
 from pencil.results.read import Run, read_run
 from pencil.run.network import load_network
+from pencil.run.passing import PassingFolder
 from pencil.run.predict import predict_with
 from pencil.run.view import as_html
+from pencil.spelling import spelled
 
 
 @dataclass(eq=False)
@@ -29,7 +30,7 @@ class Result:
     model: nn.Module
     """The trained network, in evaluation mode; it takes prepared inputs (see preprocessing.json)."""
     folder: Path
-    kept: tempfile.TemporaryDirectory[str] | None = field(default=None, repr=False)
+    kept: PassingFolder | None = field(default=None, repr=False)
     """Keeps a run folder that nobody named alive as long as the result."""
     terms: NDArray[Any] | None = field(default=None, repr=False)
     """[C] what the labels that were given call each class; None: they count classes from 0, in the run's order."""
@@ -63,7 +64,7 @@ class Result:
     def _shares(self, source: Any) -> NDArray[np.float32]:
         found = predict_with(self.model, RunFolder.open(self.folder), source)
         for note in found.notes:
-            warnings.warn(note, stacklevel=3)
+            warnings.warn(spelled(note), stacklevel=3)
         return found.probabilities
 
     @property

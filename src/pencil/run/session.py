@@ -18,6 +18,7 @@ from pencil.results.history import History
 from pencil.results.log_file import LogFile
 from pencil.results.lost_classes import line_of, lost_classes
 from pencil.run.sittings import Sittings
+from pencil.spelling import spelled
 from pencil.types import Phase
 
 MOMENT = 2.0
@@ -127,7 +128,7 @@ class Session(Listener):
         return self.stopping.is_set()
 
     def note(self, line: str) -> None:
-        line = in_one_line(line)
+        line = spelled(in_one_line(line))
         if self.log is not None:
             self.log.write(line)
         self.progress.note(line)

@@ -5,6 +5,7 @@ from typing import Any
 
 from pencil import backbones, methods, recipes
 from pencil.config import build_record, from_document, merge, read_toml, write_toml
+from pencil.data.load import resolve
 from pencil.errors import PencilError, did_you_mean
 from pencil.results.documents import read_object
 from pencil.results.folder import RunFolder
@@ -92,10 +93,11 @@ def refuse_hopeless(jobs: Sequence[Job]) -> None:
 
 
 def _wrong(document: Document) -> str:
-    """Return what is wrong with settings as far as it shows without data; empty where nothing is."""
+    """Return what is wrong with settings as far as it shows before data is read; empty where nothing is."""
     try:
         refuse_misplaced(document, str(document.get("method") or DEFAULT_METHOD))
         settings = checked(document)
+        resolve(settings.data)
         kind = methods.kind(settings.method)
         build_record(kind.Options, settings.options, "options.")
         kind.check_phases(settings.phases)

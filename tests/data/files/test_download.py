@@ -44,7 +44,7 @@ def test_cifar10_is_downloaded_once(load_data, tmp_path, server, archive, monkey
 
     layout = dataclasses.replace(cifar10.LAYOUT, url=f"{server}/cifar.tar.gz", md5=md5(archive))
     monkeypatch.setattr(cifar10, "LAYOUT", layout)
-    with pytest.raises(PencilError, match=r"allow the download with --download"):
+    with pytest.raises(PencilError, match=r"allow the download with download=True"):
         load_data("cifar10")
     assert len(load_data("cifar10", download=True, held_out=0.0).train) == 50
     archive.unlink()

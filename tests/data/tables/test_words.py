@@ -113,9 +113,10 @@ def test_columns_of_numbers_have_no_words() -> None:
         word_features(pa.table({"stars": [1, 2, 2, 2]}), "stars")
 
 
-def test_names_are_no_texts(tmp_path: Path) -> None:
+@pytest.mark.parametrize("text", ["K. Smith{row}", "{row:02}.04.2026", "{row}/4/2026 17:05"])
+def test_names_dates_and_numbers_of_something_are_no_texts(text: str, tmp_path: Path) -> None:
     path = tmp_path / "names.csv"
-    path.write_text("name,label\n" + "".join(f"K. Smith{row},{row % 2}\n" for row in range(60)))
+    path.write_text("name,label\n" + "".join(f"{text.format(row=row)},{row % 2}\n" for row in range(60)))
     with pytest.raises(PencilError, match="nothing else to learn from"):
         opened(path)
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from pencil.data import labels, tables
@@ -22,6 +23,7 @@ from pencil.data.identity import content_ids, given_ids
 from pencil.data.images import held_images, image_files
 from pencil.data.request import Request
 from pencil.data.tables import trained_features
+from pencil.data.tables.columns import is_text
 from pencil.data.tables.learnable import beside, learnable
 from pencil.data.tables.uses import SETS, image_column, label_column, said_by_a_run, split_column, usual_column
 from pencil.data.tables.words import MARK
@@ -74,7 +76,7 @@ def _read(path: tables.Place, request: Request) -> Dataset:
     return Dataset(
         path.stem, classes, sets["train"], seen.preparation, held_out=sets.get("held_out"), test=sets.get("test"),
         default_backbone=seen.backbone, facts={**seen.facts, "label_column": label, "split_column": split},
-        terms=labels.terms_in(classes) if classes else None,
+        terms=_terms(table, label, classes) if classes else None,
     )  # fmt: skip
 
 
@@ -117,6 +119,15 @@ def _labels(table: Any, label: str, request: Request) -> tuple[NDArray[Any], tup
         rows = np.flatnonzero(given >= 0)
         counts[rows, given[rows]] += 1
     return counts, classes
+
+
+def _terms(table: Any, label: str, classes: Sequence[str]) -> NDArray[Any]:
+    """Return what the column of labels calls each class."""
+    kind = tables.column(table, label).type if label in table.column_names else pa.null()
+    if is_text(kind):
+        return np.array(classes)
+    truths = labels.truths_in(classes) if pa.types.is_boolean(kind) else None
+    return labels.terms_in(classes) if truths is None else truths
 
 
 def _lacks_labels(table: Any, label: str, request: Request) -> bool:

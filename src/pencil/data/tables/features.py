@@ -17,6 +17,7 @@ from pencil.data.tables.columns import as_floats, as_texts, column, counts, is_t
 from pencil.data.tables.vectors import is_vector, vectors
 from pencil.data.tables.words import word_features
 from pencil.errors import PencilError
+from pencil.spelling import columns_named
 
 _MOST_LEVELS = 1000
 """Different texts of a column, each of which is a number of its own."""
@@ -58,12 +59,12 @@ def _feature(table: Any, name: str) -> tuple[NDArray[Any], list[str]]:
     if not is_text(values.type):
         raise PencilError(
             f'the column "{name}" is {values.type}, neither numbers nor texts; turn it into numbers, or leave it out'
-            f" (--set data.options.ignore={name})."
+            f" ({columns_named('ignore', [name])})."
         )
     # A missing text is a level of its own: that it is missing may say something.
     levels, codes = np.unique(np.array(as_texts(values), dtype=np.str_), return_inverse=True)
     if len(levels) > _MOST_LEVELS:
         raise PencilError(
-            f'the column "{name}" has {len(levels)} different texts; leave it out (--set data.options.ignore={name}).'
+            f'the column "{name}" has {len(levels)} different texts; leave it out ({columns_named("ignore", [name])}).'
         )
     return np.eye(len(levels), dtype=np.bool_)[codes], [f"{name}={level}" for level in levels]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -42,11 +43,18 @@ def as_frame(source: Any) -> Frame:
     """Read a data frame's columns; what pandas calls its index is none of them."""
     try:
         if _is_pandas(source):
+            _refuse_equal_names([str(name) for name in source.columns])
             return Frame(pa.Table.from_pandas(source, preserve_index=False))
         return Frame(source.to_arrow() if hasattr(source, "to_arrow") else pa.table(source))
     except (pa.ArrowException, TypeError, ValueError) as error:
-        reason = " ".join(str(error).split())
+        reason = " ".join(", ".join(map(str, error.args)).split())
         raise PencilError(f"the data frame cannot be read ({reason}); give each column values of one kind.") from error
+
+
+def _refuse_equal_names(names: Sequence[str]) -> None:
+    if len(set(names)) < len(names):
+        twice = Counter(names).most_common(1)[0][0]
+        raise PencilError(f'the data frame has two columns called "{twice}"; rename one.')
 
 
 def _is_pandas(source: Any) -> bool:

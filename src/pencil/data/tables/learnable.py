@@ -18,6 +18,7 @@ from pencil.data.tables.columns import column, is_text
 from pencil.data.tables.label_cells import NUMBER
 from pencil.data.tables.words import are_sentences
 from pencil.errors import PencilError
+from pencil.spelling import columns_named
 
 _DRESS = r"[,_'’%\s\p{Zs}\p{Sc}]"
 """What people write into numbers: separators of thousands, per cent, currencies."""
@@ -80,7 +81,7 @@ def learnable(
     if line := _left_out(nameless, names_of_rows, empty, counted, numbered, marks):
         told.append(line)
     if others := [name for name in spoken if name not in alone]:
-        told.append(f"To learn from the words of {_listed(others)}: --set data.options.words={','.join(others)}.")
+        told.append(f"To learn from the words of {_listed(others)}: {columns_named('words', others)}.")
     return Learnable(kept, [*words, *alone], " ".join(told))
 
 
@@ -117,7 +118,7 @@ def _refuse_broken_numbers(table: Any, names: Sequence[str], where: object) -> N
         if stray is not None:
             raise PencilError(
                 f'the column "{name}" of {where} holds numbers, but "{values[stray].as_py()}" in row {stray + 1} is'
-                f" none; mend it, or leave the column out (--set data.options.ignore={name})."
+                f" none; mend it, or leave the column out ({columns_named('ignore', [name])})."
             )
 
 

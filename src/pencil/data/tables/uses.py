@@ -14,6 +14,7 @@ from pencil.data.tables.files import Place
 from pencil.data.tables.frames import Frame
 from pencil.data.tables.label_cells import NUMBER
 from pencil.errors import PencilError
+from pencil.spelling import columns_named
 
 CORRECTED = ("corrected_label", "label_source", "label_quality")
 """Columns that an export of a run adds."""
@@ -42,8 +43,8 @@ def label_column(place: Place, header: Sequence[str], features: Sequence[str], r
     found = _alike(header, features, request)
     if len(found) > 1:
         raise PencilError(
-            f"{' and '.join(found)} may each be the label; name it (--set data.options.label={found[0]}), or, to leave"
-            f" one out, the others (--set data.options.ignore={','.join(found[1:])})."
+            f"{' and '.join(found)} may each be the label; name it ({columns_named('label', found[:1])}), or, to leave"
+            f" one out, the others ({columns_named('ignore', found[1:])})."
         )
     if found or not request.labels_needed:
         return "".join(found)
@@ -59,7 +60,7 @@ def _no_label(place: Place, header: Sequence[str], request: Request) -> str:
         none = f'the column "{name}" is named by the option {use}, and no other is called label, target, class or y'
     way = 'pencil.fit(frame, "NAME")'
     if not isinstance(place, Frame):
-        way = '--set data.options.label=NAME, in Python by settings={"data": {"options": {"label": "NAME"}}}'
+        way = "--set data.options.label=NAME"
     numbers = [name for name in header if _NUMBER.fullmatch(name)]
     headless = ""
     if 2 * len(numbers) >= len(header) and numbers != [str(number) for number in range(len(numbers))]:

@@ -23,7 +23,7 @@ MOST_CELLS = 200_000_000
 LEAST_ROWS = 3
 """That a word must be in, for anything to be learned from it."""
 _SENTENCE = 3
-"""Words that a text has, where it is more than a name."""
+"""Words, numbers not among them, that a text has where it is more than a name."""
 _ALONE = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
 """Letters of scripts without spaces between words: each counts as one."""
 _WORD = re.compile(rf"[{_ALONE}]|[^\W_{_ALONE}]+")
@@ -35,8 +35,8 @@ def words_in(text: str) -> set[str]:
 
 
 def are_sentences(values: Any) -> bool:
-    """Say whether most texts of a column are more than a name or a number of something."""
-    lengths = [len(words_in(text)) for text in as_texts(values)]
+    """Say whether most texts of a column are more than a name, a number of something or a date."""
+    lengths = [sum(not word.isdigit() for word in words_in(text)) for text in as_texts(values)]
     return bool(lengths) and float(np.median(lengths)) >= _SENTENCE
 
 
