@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from pencil.quality.trust import caution, hint
+from pencil.quality.trust import caution, hint, nothing_learned
 
 
 @pytest.mark.parametrize(
@@ -88,3 +88,29 @@ def test_a_network_that_only_guesses_is_noticed(agreeing: int, common: int, kept
 )
 def test_one_that_does_better_or_changes_nothing_is_not_blamed(agreeing: int, common: int, kept: int) -> None:
     assert caution(agreeing=agreeing, held_out=30, kept=kept, learned=270, common=common) is None
+
+
+@pytest.mark.parametrize(
+    ("agreeing", "learned", "common"),
+    [
+        (44, 87, 44),  # 2,000 columns: after the first phase it agreed with all of them, then with half
+        (46, 87, 44),
+        (95, 100, 95),
+    ],
+)
+def test_a_network_that_has_come_away_from_what_it_learned_is_noticed(agreeing: int, learned: int, common: int) -> None:
+    words = nothing_learned(agreeing=agreeing, learned=learned, common=common)
+    assert words and f"agrees with {agreeing / learned:.0%} of the labels it learned" in words
+
+
+@pytest.mark.parametrize(
+    ("agreeing", "learned", "common"),
+    [
+        (230, 1294, 140),  # digits, two epochs
+        (98, 100, 95),  # classes of unlike size
+        (40, 120, 24),
+        (0, 0, 0),
+    ],
+)
+def test_one_that_holds_to_what_it_learned_is_not(agreeing: int, learned: int, common: int) -> None:
+    assert nothing_learned(agreeing=agreeing, learned=learned, common=common) is None

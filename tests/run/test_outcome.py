@@ -65,8 +65,8 @@ def test_what_may_be_chance_is_told_of_and_changes_nothing(
 ) -> None:
     known = {"agreeing": agreeing, "held_out": 30, "kept": 253, "learned": 270}
     monkeypatch.setattr(beware, "_known", lambda plan, history: known)
-    x, y = np.random.default_rng(0).normal(size=(300, 4)).astype(np.float32), np.arange(300) % 10
-    result = pencil.fit(x, y, out=tmp_path / "run", settings=quick, epochs=(1, 1, 1))
+    y = np.arange(300) % 10
+    result = pencil.fit(np.eye(10)[y], y, out=tmp_path / "run", settings=quick, epochs=(1, 1, 1))
     words = result.summary.get(told, "")
     assert {"caution", "hint"} & set(result.summary) == ({told} if told else set())
     shown = dict(in_words(read_summary(tmp_path / "run/result.json")))
@@ -77,3 +77,12 @@ def test_what_may_be_chance_is_told_of_and_changes_nothing(
     assert ("of those it learned: " in report) == bool(told)
     assert (told == "hint") == ("Look at a few before you use them" in words and "of the 30 labels" in report)
     assert beware.has_last_word(None, []) == (told != "caution")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("weight_decay", [0.001, 1.0])
+def test_a_network_of_which_nothing_is_left_is_not_passed_off_as_one(weight_decay: float) -> None:
+    """Right labels that nothing has changed, and none held out: only the network itself tells."""
+    y = np.arange(300) % 10
+    settings = {"data": {"held_out": 0.0}, "optimizer": {"weight_decay": weight_decay}}
+    caution = pencil.fit(np.eye(10)[y], y, settings=settings, epochs=12, device="cpu").summary.get("caution", "")
+    assert ("knows nothing of its task" in caution) == (weight_decay == 1.0)

@@ -46,6 +46,19 @@ def caution(*, agreeing: int, held_out: int, kept: int, learned: int, common: in
     )
 
 
+def nothing_learned(*, agreeing: int, learned: int, common: int) -> str | None:
+    """Say that a network has come away from the very labels it learned, where it agrees with hardly more of them than
+    the `common` ones, those of their most common class.
+    """
+    if not learned or is_higher(agreeing, learned, common, learned, errors=LIKELY):
+        return None
+    return (
+        f"the network agrees with {agreeing / learned:.0%} of the labels it learned, hardly more than one class for all"
+        " of them would: it knows nothing of its task. Use neither it nor its corrections; give more examples, fewer"
+        " features, or another backbone."
+    )
+
+
 def hint(*, agreeing: int, held_out: int, kept: int, learned: int) -> str | None:
     """Say what a person should look at where a network may contradict itself, but chance may explain it.
 

@@ -6,17 +6,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pencil.quality.trust import caution, contradicts, hint
+from pencil.quality.trust import caution, contradicts, hint, nothing_learned
 from pencil.results.history import last_standing
 from pencil.run.plan import Plan
 
 
 def beware(plan: Plan, history: Sequence[Mapping[str, Any]]) -> str | None:
-    """Say what to beware of before labels are used; None where all is well, or where no labels were held out."""
+    """Say what to beware of before labels are used; None where all is well, or where nothing tells."""
+    if (nothing := _nothing_learned(plan, history)) is not None:
+        return nothing
     known, held_out = _known(plan, history), plan.dataset.held_out
     if not known or held_out is None:
         return None
-    return caution(**known, common=int(np.bincount(held_out.given[held_out.given >= 0], minlength=1).max()))
+    return caution(**known, common=_most_common(held_out.given))
 
 
 def look_first(plan: Plan, history: Sequence[Mapping[str, Any]]) -> str | None:
@@ -45,6 +47,19 @@ def _known(plan: Plan, history: Sequence[Mapping[str, Any]]) -> dict[str, int]:
         "kept": learned - last["relabelled"],
         "learned": learned,
     }
+
+
+def _nothing_learned(plan: Plan, history: Sequence[Mapping[str, Any]]) -> str | None:
+    last, given = last_standing(history) if history else {}, plan.dataset.train.given
+    if "agreement" not in last:
+        return None
+    learned = _labelled(given)
+    agreeing = round(last["agreement"] * learned / 100)
+    return nothing_learned(agreeing=agreeing, learned=learned, common=_most_common(given))
+
+
+def _most_common(given: NDArray[np.int64]) -> int:
+    return int(np.bincount(given[given >= 0], minlength=1).max())
 
 
 def _labelled(given: NDArray[np.int64]) -> int:
