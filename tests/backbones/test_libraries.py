@@ -20,7 +20,7 @@ from torch import nn
 import pencil
 from pencil import backbones
 from pencil.errors import PencilError
-from pencil.run.predict import predict_run
+from pencil.run.finished.predict import predict_run
 from pencil.types import InputSpec
 
 SMALL = InputSpec("images", (3, 8, 8))

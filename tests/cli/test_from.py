@@ -92,7 +92,7 @@ def test_data_that_has_moved_is_asked_for(pencil: Command, place: Path) -> None:
 def test_a_dry_run_says_which_phases_are_left(
     pencil: Command, parent: dict[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pencil.run.estimate.SAMPLE_SECONDS", 0.2)
+    monkeypatch.setattr("pencil.run.training.estimate.SAMPLE_SECONDS", 0.2)
     ended = pencil("train", "--from", "run", "--out", "new", "--dry-run")
     assert ended.code == 0, ended.err
     assert "backbone: 0 epochs" in ended.out and "labels: 1 epochs" in ended.out

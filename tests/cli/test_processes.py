@@ -74,7 +74,7 @@ def test_a_dead_partner_is_noticed_and_the_pair_resumes(warm: Process, place: Pa
 STOPPING = """
 import os, signal
 from pencil.cli import main
-from pencil.run.session import Session
+from pencil.run.training.session import Session
 
 asked, stop_requested = 0, Session.stop_requested
 

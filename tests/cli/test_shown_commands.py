@@ -15,7 +15,7 @@ from pencil.data.located import read_dataset
 from pencil.engine import Stopped
 from pencil.errors import PencilError
 from pencil.results.folder import RunFolder
-from pencil.run.refuse import refuse_unnamed_code
+from pencil.run.planning.refuse import refuse_unnamed_code
 
 from .conftest import QUICK, Command, write_rows
 

@@ -82,7 +82,7 @@ def test_another_recipe_than_that_of_a_runs_own_settings_is_refused(pencil: Comm
 
 
 def test_what_annotators_were_taught_is_told(pencil: Command, rows: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pencil.run.estimate.SAMPLE_SECONDS", 0.2)
+    monkeypatch.setattr("pencil.run.training.estimate.SAMPLE_SECONDS", 0.2)
     told = "20 annotators, each taught "
     asked = ("train", rows, "--out", "run", "--noise", "crowd:0.3", *QUICK)
     assert f"with noise crowd:0.3 ({told}" in pencil(*asked, "--dry-run").out
@@ -106,7 +106,7 @@ def test_later_layers_win(pencil: Command, rows: Path) -> None:
 
 
 def test_a_dry_run_shows_each_name_in_one_line(pencil: Command, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pencil.run.estimate.SAMPLE_SECONDS", 0.2)
+    monkeypatch.setattr("pencil.run.training.estimate.SAMPLE_SECONDS", 0.2)
     names = ["a\nb", "c\x1b[31m", "d\u2028e", "été"]
     write_rows(place / "rows.npz", y=np.array(names)[np.arange(120) % 4], clean=None, x_test=None, y_test=None)
     ended = pencil("train", "rows.npz", "--out", "run", "--dry-run", *QUICK)
@@ -117,7 +117,7 @@ def test_a_dry_run_shows_each_name_in_one_line(pencil: Command, place: Path, mon
 def test_a_dry_run_counts_the_epochs_that_most_labels_being_wrong_would_add(
     pencil: Command, rows: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pencil.run.estimate.estimate_seconds", lambda plan, machine: float(plan.epochs))
+    monkeypatch.setattr("pencil.run.training.estimate.estimate_seconds", lambda plan, machine: float(plan.epochs))
     ended = pencil("train", rows, "--dry-run")
     assert "labels: 40 epochs (up to 100 where most labels are wrong)" in ended.out, ended.err
     assert "time       at most about 2:00 (3:00 where most labels are wrong), from" in ended.out
@@ -128,7 +128,7 @@ def test_a_dry_run_counts_the_epochs_that_most_labels_being_wrong_would_add(
 def test_a_dry_run_describes_and_writes_nothing(
     pencil: Command, rows: Path, place: Path, shape: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pencil.run.estimate.SAMPLE_SECONDS", 0.2)
+    monkeypatch.setattr("pencil.run.training.estimate.SAMPLE_SECONDS", 0.2)
     before = listing(place)
     ended = pencil("train", rows, "--out", "run", "--dry-run", *QUICK, *(["--json"] if shape == "json" else []))
     assert ended.code == 0, ended.err

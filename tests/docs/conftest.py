@@ -32,7 +32,7 @@ def place(reader: Path, undrawn: None, tmp_path: Path, monkeypatch: pytest.Monke
     shutil.copytree(reader, tmp_path / "place")
     monkeypatch.chdir(tmp_path / "place")
     monkeypatch.setenv("PENCIL_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr("pencil.run.estimate.SAMPLE_SECONDS", 0.2)
+    monkeypatch.setattr("pencil.run.training.estimate.SAMPLE_SECONDS", 0.2)
     return tmp_path / "place"
 
 

@@ -10,11 +10,12 @@ from torch import Tensor
 
 from pencil.data import from_arrays
 from pencil.engine import Engine, Listener, Stopped
-from pencil.engine.guard import SLOWER, Guard, went_back
+from pencil.engine.guard import SLOWER, Guard
+from pencil.engine.harm import went_back
 from pencil.errors import PencilError
-from pencil.run.build import build_engine
-from pencil.run.machine import choose_machine
-from pencil.run.plan import plan
+from pencil.run.planning.plan import plan
+from pencil.run.training.build import build_engine
+from pencil.run.training.machine import choose_machine
 
 GIVEN = torch.tensor([100, 100])
 

@@ -21,9 +21,9 @@ from pencil.engine.share import OwnBatches
 from pencil.engine.step import Step
 from pencil.errors import PencilError
 from pencil.losses import mix
-from pencil.run.build import build_engine
-from pencil.run.machine import choose_machine
-from pencil.run.plan import plan
+from pencil.run.planning.plan import plan
+from pencil.run.training.build import build_engine
+from pencil.run.training.machine import choose_machine
 from pencil.runtime import ALONE, Processes
 
 TAUGHT = {"average_epochs": 1.0, "mixup": 1.0, "distortion": 1.0}

@@ -18,7 +18,7 @@ import pencil
 from pencil import PencilError
 from pencil.export.network import export_network
 from pencil.results.read import read_run
-from pencil.run.predict import predict_run
+from pencil.run.finished.predict import predict_run
 
 CPU = {"hardware": {"device": "cpu", "threads": 1}}
 

@@ -11,9 +11,9 @@ import pencil
 from pencil import plugins
 from pencil.data import Dataset, from_arrays
 from pencil.engine import Engine
-from pencil.run.build import build_engine
-from pencil.run.machine import choose_machine
-from pencil.run.plan import plan
+from pencil.run.planning.plan import plan
+from pencil.run.training.build import build_engine
+from pencil.run.training.machine import choose_machine
 
 pytestmark = [
     pytest.mark.gpu,

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 
 import pencil
 from pencil.data import from_arrays
-from pencil.run import layout
-from pencil.run.predict import predict_run
+from pencil.run.finished.predict import predict_run
+from pencil.run.training import layout
 
 pytestmark = [
     pytest.mark.gpu,

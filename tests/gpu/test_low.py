@@ -12,9 +12,9 @@ from pencil.engine import Engine, Listener, low
 from pencil.engine.low import Moving, descend, look
 from pencil.engine.stepper import _compile
 from pencil.kernels import largest
-from pencil.run.build import build_engine
-from pencil.run.machine import choose_machine
-from pencil.run.plan import plan
+from pencil.run.planning.plan import plan
+from pencil.run.training.build import build_engine
+from pencil.run.training.machine import choose_machine
 
 pytestmark = [
     pytest.mark.gpu,

@@ -8,9 +8,9 @@ import torch
 
 from pencil.data import from_arrays
 from pencil.engine import Engine, Listener, low
-from pencil.run.build import build_engine
-from pencil.run.machine import choose_machine
-from pencil.run.plan import plan
+from pencil.run.planning.plan import plan
+from pencil.run.training.build import build_engine
+from pencil.run.training.machine import choose_machine
 
 pytestmark = [
     pytest.mark.gpu,

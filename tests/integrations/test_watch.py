@@ -19,7 +19,7 @@ from pencil.errors import PencilError
 from pencil.integrations.watch import watching
 from pencil.results.read import read_run
 from pencil.run.fit import Interrupted
-from pencil.run.session import Silent
+from pencil.run.training.session import Silent
 
 QUICK = {"backbone": "mlp", "hardware": {"device": "cpu", "threads": 1, "checkpoint_seconds": 0.0}}
 X, Y = np.random.default_rng(0).normal(size=(40, 3)), np.arange(40) % 2

@@ -13,9 +13,9 @@ from pencil import data
 from pencil.config import HardwareSettings
 from pencil.data import Dataset
 from pencil.engine import Engine, Stopped
-from pencil.run.build import build_engine
-from pencil.run.machine import choose_machine
-from pencil.run.plan import Plan, plan
+from pencil.run.planning.plan import Plan, plan
+from pencil.run.training.build import build_engine
+from pencil.run.training.machine import choose_machine
 from pencil.types import Batch
 
 CPU = HardwareSettings(device="cpu", threads=1)

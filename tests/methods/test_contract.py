@@ -18,9 +18,9 @@ from pencil import data, methods, plugins
 from pencil.config import HardwareSettings
 from pencil.data import Dataset
 from pencil.engine import Engine, Stopped
-from pencil.run.build import build_engine
-from pencil.run.machine import choose_machine
-from pencil.run.plan import Plan, plan
+from pencil.run.planning.plan import Plan, plan
+from pencil.run.training.build import build_engine
+from pencil.run.training.machine import choose_machine
 from pencil.types import Batch
 
 METHODS = plugins.names("pencil.methods")

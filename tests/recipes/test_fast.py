@@ -9,7 +9,7 @@ import torch
 from pencil import recipes
 from pencil.data import from_arrays
 from pencil.recipes import auto, fast
-from pencil.run.plan import plan
+from pencil.run.planning.plan import plan
 
 PHASES = ("backbone", "labels", "tuning")
 

@@ -19,7 +19,7 @@ from pencil.reproduce.record import command, read_records, version_of_run
 from pencil.reproduce.recorded import is_recorded
 from pencil.reproduce.study import FACTS, STUDIES
 from pencil.reproduce.trial import Trial, Wanted, plan_trials
-from pencil.run.plan import plan
+from pencil.run.planning.plan import plan
 
 
 def _plan(study: str, *, cells: str = "", systems: str = "", trials: int = 1, **wanted: object) -> list[Trial]:

@@ -25,11 +25,11 @@ from pencil.data import from_arrays, from_torch
 from pencil.errors import PencilError
 from pencil.estimator.training import _plan
 from pencil.results.read import read_run
-from pencil.run import label_rows
+from pencil.run.finished import label_rows
+from pencil.run.finished.predict import predict_run
 from pencil.run.fit import Interrupted
-from pencil.run.plan import plan
-from pencil.run.predict import predict_run
-from pencil.run.session import Silent
+from pencil.run.planning.plan import plan
+from pencil.run.training.session import Silent
 
 EPOCHS = (6, 6, 2)
 

@@ -22,7 +22,7 @@ from pencil.results.decisions import Decisions, reviewed
 from pencil.results.folder import RunFolder
 from pencil.review.index import Index
 from pencil.run.fit import Interrupted
-from pencil.run.session import Silent
+from pencil.run.training.session import Silent
 
 EPOCHS = (5, 4, 1)
 OTHER_BACKBONE = {"settings": {"backbone_options": {"hidden": 8, "depth": 1}}}

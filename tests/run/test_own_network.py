@@ -23,9 +23,9 @@ from pencil.data import from_arrays
 from pencil.export.network import export_network
 from pencil.export.write import export_run
 from pencil.review.desk import open_desk
-from pencil.run import build, layout
+from pencil.run.finished.predict import predict_run
 from pencil.run.fit import Interrupted
-from pencil.run.predict import predict_run
+from pencil.run.training import build, layout
 
 from ..warm import WarmProcess, warm_pair
 from .test_fit import Stopping

@@ -10,10 +10,10 @@ import pytest
 import torch
 
 import pencil
-from pencil.run import label_rows
+from pencil.run.finished import label_rows
 from pencil.run.fit import Interrupted
-from pencil.run.plan import Plan
-from pencil.run.session import Silent
+from pencil.run.planning.plan import Plan
+from pencil.run.training.session import Silent
 from pencil.table import MappedTable
 
 
@@ -64,8 +64,8 @@ def test_large_distributions_are_written_as_their_strongest_classes(monkeypatch:
 
 
 def test_a_dense_table_is_chosen_where_it_fits(monkeypatch: pytest.MonkeyPatch) -> None:
-    from pencil.run import example_table
-    from pencil.run.machine import choose_machine
+    from pencil.run.training import example_table
+    from pencil.run.training.machine import choose_machine
     from pencil.table import ExampleTable, TopTable
 
     x, given, _ = _hundred_classes()
@@ -132,7 +132,7 @@ def test_a_run_goes_on_with_the_table_it_has_where_less_memory_is_free(
     hardware: dict[str, Any] = {"hardware": {"device": "cpu"}}
     with pytest.raises(Interrupted):
         pencil.fit(x, given, out=tmp_path / "run", epochs=[1, 2, 1], settings=hardware, progress=_Stopping())
-    monkeypatch.setattr("pencil.run.example_table.free_memory", lambda device: 0)
+    monkeypatch.setattr("pencil.run.training.example_table.free_memory", lambda device: 0)
     with pytest.raises(pencil.PencilError, match=r"another kind of table \(dense\) than hardware.table is now \(top\)"):
         pencil.fit(x, given, out=tmp_path / "run", resume=True, settings={"hardware": {"table": "top"}})
     assert len(pencil.fit(x, given, out=tmp_path / "run", resume=True).history) == 4

@@ -25,7 +25,7 @@ def load() -> None:
     import pencil.cli
     import pencil.report.make
     import pencil.review.desk
-    import pencil.run.predict  # noqa: F401
+    import pencil.run.finished.predict  # noqa: F401
 
     torch.set_num_threads(1)
 

@@ -8,9 +8,9 @@ from pencil.bench.runner import endless, random_images
 from pencil.config import merge
 from pencil.data import from_arrays
 from pencil.engine import EpochRecord, Listener
-from pencil.run.build import build_engine
-from pencil.run.machine import choose_machine
-from pencil.run.plan import plan
+from pencil.run.planning.plan import plan
+from pencil.run.training.build import build_engine
+from pencil.run.training.machine import choose_machine
 
 EPOCHS, EXAMPLES, TESTED = 320, 50_000, 10_000
 """The paper's run on CIFAR-10."""

@@ -13,9 +13,9 @@ from pencil.bench.plain import synchronise
 from pencil.config import merge
 from pencil.data import Dataset
 from pencil.engine import Listener
-from pencil.run.build import build_engine
-from pencil.run.machine import choose_machine
-from pencil.run.plan import Plan, plan
+from pencil.run.planning.plan import Plan, plan
+from pencil.run.training.build import build_engine
+from pencil.run.training.machine import choose_machine
 
 
 def random_images(count: int, classes: int, side: int) -> Dataset:

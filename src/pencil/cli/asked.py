@@ -25,8 +25,8 @@ def document(config: Path | None, flags: Mapping[str, Any], assignments: Sequenc
     _refuse_no_groups(top)
     if config is None:
         return top
-    from pencil.run.plan import one_spelling
-    from pencil.run.refuse import refuse_idle_recipe
+    from pencil.run.planning.plan import one_spelling
+    from pencil.run.planning.refuse import refuse_idle_recipe
 
     settings = read_toml(config)
     _refuse_no_groups(settings)

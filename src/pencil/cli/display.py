@@ -14,7 +14,7 @@ from rich.text import Text
 
 from pencil.cli.failure import say
 from pencil.cli.timing import Clock, spoken
-from pencil.run.session import Progress, Silent
+from pencil.run.training.session import Progress, Silent
 from pencil.types import Phase
 
 LINE_EVERY = 2.0

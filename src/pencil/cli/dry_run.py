@@ -25,11 +25,11 @@ def describe(
 ) -> None:
     """Make everything ready as training would, measure a few steps, and say what was found."""
     from pencil.run import plan
-    from pencil.run.estimate import estimate_seconds
-    from pencil.run.inherit import open_parent, plan_from
-    from pencil.run.machine import choose_machine
-    from pencil.run.refuse import refuse_place_in_data
-    from pencil.run.total import plan_epochs
+    from pencil.run.planning.inherit import open_parent, plan_from
+    from pencil.run.planning.refuse import refuse_place_in_data
+    from pencil.run.planning.total import plan_epochs
+    from pencil.run.training.estimate import estimate_seconds
+    from pencil.run.training.machine import choose_machine
     from pencil.runtime import device_name
 
     if out is not None:

@@ -10,7 +10,7 @@ from pencil.cli.failure import one_line
 from pencil.errors import PencilError
 
 if TYPE_CHECKING:
-    from pencil.run.session import Progress
+    from pencil.run.training.session import Progress
     from pencil.types import Phase
 
 
@@ -21,7 +21,7 @@ def place_for(source: str | None, parent: Path | None) -> Iterator[Path]:
         raise PencilError(
             "several processes write one run; name its folder for all of them with --out, e.g. --out run."
         )
-    from pencil.run.place import claimed, name_after, name_for
+    from pencil.run.planning.place import claimed, name_after, name_for
 
     with claimed(name_after(parent) if parent and not source else name_for(source or "")) as path:
         yield path

@@ -155,7 +155,7 @@ def _fit(
     from pencil.integrations.watch import watching
     from pencil.run import fit
     from pencil.run.fit import Interrupted
-    from pencil.run.moved import new_place
+    from pencil.run.planning.moved import new_place
     from pencil.runtime import is_leader
 
     if out is None:

@@ -15,7 +15,7 @@ from pencil.engine.distortion import DISTORTIONS, reason_to_distort
 from pencil.engine.evaluate import Evaluator
 from pencil.engine.events import EpochRecord, Listener, Stopped
 from pencil.engine.feed import Feed
-from pencil.engine.guard import went_back
+from pencil.engine.harm import went_back
 from pencil.engine.low import LowWeights
 from pencil.engine.patience import Patience
 from pencil.engine.record import labelled, measured, rates, refuse_nonfinite
@@ -117,19 +117,22 @@ class Engine:
         if phase.from_best:
             self.state.return_to_best()
         if phase.fresh_network:
-            self.state.method.before_fresh_network(View(self, 0), phase)
+            self.state.method.before_fresh_network(self._view(0), phase)
             torch.manual_seed(seed_for(self.seed, "network", self.epoch))
             self.state.renew_network(self.new_network().state_dict())
-        self.state.method.before_phase(View(self, 0), phase)
+        self.state.method.before_phase(self._view(0), phase)
         self._lengthen(number, listener)
         self._distort_where_it_helps(phase, listener, has_learned=has_learned)
+
+    def _view(self, phase_epoch: int) -> View:
+        return View(self.state, self.train_evaluator, self.watched.get("held_out"), self.epoch, phase_epoch)
 
     def _lengthen(self, number: int, listener: Listener) -> None:
         """Give a phase more epochs where the method needs them, as many as it may have."""
         phase = self.phases[number]
         if phase.at_most <= phase.epochs:
             return
-        times, why = self.state.method.times_as_long(View(self, 0), phase)
+        times, why = self.state.method.times_as_long(self._view(0), phase)
         times = self.processes.leader_number(times)
         longer = phase.lasting(min(round(max(times, 1) * phase.epochs), phase.at_most))
         if longer.epochs == phase.epochs:
@@ -152,7 +155,7 @@ class Engine:
             (self.train_evaluator, state.table.columns["given"]),
             (held_out.evaluator, held_out.labels),
         )
-        right = state.method.share_right(View(self, 0)) if distortion.may_harm else None
+        right = state.method.share_right(self._view(0)) if distortion.may_harm else None
         why = reason_to_distort(
             distortion, strength, state.network, learned, others, has_learned=has_learned, share_right=right
         )
@@ -258,7 +261,7 @@ class Engine:
             # Random numbers inside a network (dropout) follow from seed and epoch, so that a resume repeats them.
             follower = () if self.processes.leads else (self.processes.rank,)
             torch.manual_seed(seed_for(self.seed, "epoch", self.epoch, *follower))
-            self.state.method.before_epoch(View(self, phase_epoch), phase)
+            self.state.method.before_epoch(self._view(phase_epoch), phase)
         self.steppers.refresh()
         return batches
 

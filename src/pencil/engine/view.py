@@ -1,30 +1,38 @@
 """What a method's hooks see of the engine between epochs and phases."""
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
 
 from torch import Tensor
 
-if TYPE_CHECKING:
-    from pencil.engine.loop import Engine
+from pencil.engine.evaluate import Evaluator
+from pencil.engine.state import State
+from pencil.engine.watched import Watched
 
 
+@dataclass
 class View:
     """The table's columns, where the run stands, and predictions on demand."""
 
-    def __init__(self, engine: "Engine", phase_epoch: int) -> None:
-        self.engine = engine
-        self.columns = engine.state.table.columns
-        self.epoch, self.phase_epoch = engine.epoch, phase_epoch
+    state: State
+    learned: Evaluator
+    """Of the examples that are learned."""
+    apart: Watched | None
+    """The examples that are held out."""
+    epoch: int
+    phase_epoch: int
+    columns: dict[str, Tensor] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.columns = self.state.table.columns
 
     def predict(self) -> Tensor:
-        return self.engine.train_evaluator.logits(self.engine.state.network).softmax(-1)
+        return self.learned.logits(self.state.network).softmax(-1)
 
     def held_out(self) -> tuple[Tensor, Tensor] | None:
-        watched = self.engine.watched.get("held_out")
-        if watched is None:
+        if self.apart is None:
             return None
-        return watched.evaluator.logits(self.engine.state.network), watched.labels
+        return self.apart.evaluator.logits(self.state.network), self.apart.labels
 
     def predict_best(self) -> Tensor:
-        with self.engine.state.best_weights():
+        with self.state.best_weights():
             return self.predict()

@@ -22,7 +22,7 @@ from pencil.data.tensors import plain
 from pencil.estimator.errors import InvalidInput, value_errors
 from pencil.estimator.inputs import Scale, readable, refuse_masked
 from pencil.estimator.training import probabilities, train
-from pencil.run.refuse import refuse_no_group
+from pencil.run.planning.refuse import refuse_no_group
 
 PARAMETERS = {
     "method": "method",

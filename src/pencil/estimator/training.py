@@ -18,15 +18,15 @@ from pencil.engine import predict
 from pencil.estimator.predictions import mean_predictions
 from pencil.estimator.progress import Lines
 from pencil.results.distributions import spread
-from pencil.run.build import build_engine
-from pencil.run.label_rows import label_rows
-from pencil.run.layout import suits_pixels_together, with_planes
-from pencil.run.machine import choose_machine
-from pencil.run.outcome import summarise
-from pencil.run.plan import Plan, plan
-from pencil.run.sittings import Sittings
-from pencil.run.total import plan_epochs, read_epochs
-from pencil.run.try_network import try_network
+from pencil.run.finished.label_rows import label_rows
+from pencil.run.finished.outcome import summarise
+from pencil.run.planning.plan import Plan, plan
+from pencil.run.planning.total import plan_epochs, read_epochs
+from pencil.run.training.build import build_engine
+from pencil.run.training.layout import suits_pixels_together, with_planes
+from pencil.run.training.machine import choose_machine
+from pencil.run.training.sittings import Sittings
+from pencil.run.training.try_network import try_network
 from pencil.runtime import PRECISIONS, choose_device, undisturbed
 from pencil.spelling import spelled
 

@@ -23,8 +23,8 @@ from pencil.export.place import check_place
 from pencil.results.atomic import write_atomic
 from pencil.results.documents import read_classes, read_object
 from pencil.results.folder import RunFolder
-from pencil.run.network import load_network
-from pencil.run.preparation import read_preparation
+from pencil.run.finished.network import load_network
+from pencil.run.planning.preparation import read_preparation
 
 FORMS = ("onnx", "torch_export")
 INPUT, OUTPUTS = "input", ("logits", "probabilities")

@@ -21,7 +21,7 @@ from pencil.integrations.asked import Asked, AskedBatches
 from pencil.integrations.exchange import everyones_rows, is_alone
 from pencil.integrations.own_settings import class_count, over_usual, usual_phases
 from pencil.quality.score import Scores, score
-from pencil.run.refuse import refuse_no_group
+from pencil.run.planning.refuse import refuse_no_group
 from pencil.runtime import choose_device
 from pencil.table import ExampleTable, Rows
 

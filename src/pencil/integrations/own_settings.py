@@ -8,7 +8,7 @@ from pencil import methods, recipes
 from pencil.config import PhaseSettings, Schedule, merge, plain_numbers
 from pencil.errors import PencilError
 from pencil.flips import falling_step, scale_for_classes
-from pencil.run.plan import one_spelling
+from pencil.run.planning.plan import one_spelling
 
 OPTIONS = {
     "compatibility": "code",

@@ -15,7 +15,7 @@ from typing import Any
 from pencil.engine import EpochRecord
 from pencil.errors import PencilError, did_you_mean
 from pencil.results.history import History
-from pencil.run.session import Progress, Silent
+from pencil.run.training.session import Progress, Silent
 from pencil.runtime import is_leader
 from pencil.types import Phase
 

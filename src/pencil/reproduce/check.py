@@ -13,7 +13,7 @@ from pencil.errors import PencilError
 from pencil.methods import Known, Method
 from pencil.reproduce.study import FACTS, facts_of
 from pencil.reproduce.trial import Trial
-from pencil.run.plan import check_teaching, checked
+from pencil.run.planning.plan import check_teaching, checked
 from pencil.types import InputSpec
 
 OWNED = {"method": "--methods", "seed": "--trials", "data.source": "--dataset", "data.noise": "--cells"}

@@ -16,9 +16,9 @@ from pencil.reproduce.record import version_of_run, write_record
 from pencil.reproduce.recorded import is_recorded
 from pencil.reproduce.trial import Trial
 from pencil.results.read import read_run
-from pencil.run.plan import differing
+from pencil.run.planning.plan import differing
 from pencil.run.queue import Outcome, run_jobs, state_of
-from pencil.run.sittings import changed, own_code
+from pencil.run.training.sittings import changed, own_code
 from pencil.runtime import choose_device
 
 Tell = Callable[[str], None]

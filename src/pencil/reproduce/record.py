@@ -17,7 +17,7 @@ from pencil.results.atomic import write_atomic
 from pencil.results.documents import plain
 from pencil.results.read import read_run
 from pencil.results.timing import seconds_compiled
-from pencil.run.plan import checked
+from pencil.run.planning.plan import checked
 
 Record = dict[str, Any]
 SERIES = ("label_accuracy", "test_accuracy")

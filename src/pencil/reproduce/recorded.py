@@ -14,8 +14,8 @@ from pencil.reproduce.record import Record, command, flat, holds, portable
 from pencil.reproduce.sound import read_record
 from pencil.reproduce.study import SYSTEMS, Study
 from pencil.reproduce.trial import Trial, Wanted, plan_trials
-from pencil.run.plan import differing, one_spelling
-from pencil.run.sittings import changed, own_code
+from pencil.run.planning.plan import differing, one_spelling
+from pencil.run.training.sittings import changed, own_code
 
 LENGTH = re.compile(r"phases\.\w+\.epochs")
 """What --epochs sets."""

@@ -11,8 +11,8 @@ from pencil.config import Settings, from_document, merge
 from pencil.errors import PencilError, did_you_mean
 from pencil.reproduce.lengths import share_out
 from pencil.reproduce.study import FACTS, SYSTEMS, Cell, Study, System, facts_of
-from pencil.run.lengths import asked_lengths, other_lengths
-from pencil.run.plan import one_spelling
+from pencil.run.planning.lengths import asked_lengths, other_lengths
+from pencil.run.planning.plan import one_spelling
 from pencil.run.queue import Job
 
 QUICK_EPOCHS = 36

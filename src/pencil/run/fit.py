@@ -25,19 +25,15 @@ from pencil.results.checkpoint_store import CheckpointStore
 from pencil.results.folder import RunFolder
 from pencil.results.history import History
 from pencil.results.log_file import LogFile
-from pencil.run.budget import lengths_for
-from pencil.run.build import build_engine
-from pencil.run.example_table import try_table
-from pencil.run.inherit import open_parent, plan_from
-from pencil.run.layout import with_planes
-from pencil.run.lengths import phase_lengths, refuse_other_total
-from pencil.run.machine import Machine, choose_machine
-from pencil.run.moved import in_its_place, new_place, place_in_words, without_place
-from pencil.run.outcome import write_description, write_outcome
-from pencil.run.passing import PassingFolder
-from pencil.run.plan import Plan, plan
-from pencil.run.preparation import normalised_as_by
-from pencil.run.refuse import (
+from pencil.run.finished.outcome import write_description, write_outcome
+from pencil.run.finished.result import Result
+from pencil.run.planning.inherit import open_parent, plan_from
+from pencil.run.planning.lengths import phase_lengths, refuse_other_total
+from pencil.run.planning.moved import in_its_place, new_place, place_in_words, without_place
+from pencil.run.planning.passing import PassingFolder
+from pencil.run.planning.plan import Plan, plan
+from pencil.run.planning.preparation import normalised_as_by
+from pencil.run.planning.refuse import (
     refuse_idle_recipe,
     refuse_labels_by_name,
     refuse_missing_data,
@@ -47,13 +43,17 @@ from pencil.run.refuse import (
     refuse_place_in_data,
     refuse_unnamed_code,
 )
-from pencil.run.restore import restore, with_its_table
-from pencil.run.result import Result
-from pencil.run.session import Progress, Session, Silent
-from pencil.run.sittings import Sittings
-from pencil.run.start import Start, read_start
-from pencil.run.total import plan_epochs, read_epochs
-from pencil.run.try_network import try_network
+from pencil.run.planning.total import plan_epochs, read_epochs
+from pencil.run.training.budget import lengths_for
+from pencil.run.training.build import build_engine
+from pencil.run.training.example_table import try_table
+from pencil.run.training.layout import with_planes
+from pencil.run.training.machine import Machine, choose_machine
+from pencil.run.training.restore import restore, with_its_table
+from pencil.run.training.session import Progress, Session, Silent
+from pencil.run.training.sittings import Sittings
+from pencil.run.training.start import Start, read_start
+from pencil.run.training.try_network import try_network
 from pencil.runtime import is_leader, undisturbed
 from pencil.spelling import spelled
 
@@ -307,7 +307,7 @@ def _way_on(prepared: Plan, folder: RunFolder, kept: PassingFolder | None) -> st
 
 
 def _finished(prepared: Plan, folder: RunFolder) -> Result:
-    from pencil.run.network import load_network
+    from pencil.run.finished.network import load_network
 
     network = load_network(folder, prepared.settings, backbone=prepared.network)
     return Result(network, folder.path, terms=prepared.dataset.terms)

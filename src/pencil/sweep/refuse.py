@@ -9,11 +9,11 @@ from pencil.data.load import resolve
 from pencil.errors import PencilError, did_you_mean
 from pencil.results.documents import read_object
 from pencil.results.folder import RunFolder
-from pencil.run.misplaced import refuse_misplaced
-from pencil.run.plan import DEFAULT_METHOD, DEFAULT_RECIPE, checked, differing
+from pencil.run.planning.misplaced import refuse_misplaced
+from pencil.run.planning.plan import DEFAULT_METHOD, DEFAULT_RECIPE, checked, differing
+from pencil.run.planning.refuse import refuse_place_in_data
 from pencil.run.queue import Job, state_of
-from pencil.run.refuse import refuse_place_in_data
-from pencil.run.sittings import changed, own_code
+from pencil.run.training.sittings import changed, own_code
 
 Document = Mapping[str, Any]
 GIVEN_ELSEWHERE = ("backbone", "optimizer", "teaching", "phases", "options")

@@ -10,7 +10,7 @@ from pencil.backbones import SMALL_SIDE
 from pencil.config import DataSettings
 from pencil.data import read
 from pencil.errors import PencilError
-from pencil.run.plan import plan
+from pencil.run.planning.plan import plan
 
 
 def test_one_folder_of_classes(fakes, load_data, tmp_path):

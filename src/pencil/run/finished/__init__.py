@@ -1,0 +1,1 @@
+"""What a training comes to, and what is done with it afterwards."""
