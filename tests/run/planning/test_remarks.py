@@ -70,3 +70,8 @@ def test_a_class_whose_labels_injected_noise_has_turned_into_others_is_none_of_t
     np.savetxt(tmp_path / "t.csv", [[1, 0, 0], [0, 1, 0], [1, 0, 0]], delimiter=",")
     planned = plan((RANDOM[:12], np.resize([0, 1, 2], 12)), {"data": {"noise": f"matrix:{tmp_path / 't.csv'}"}})
     assert 2 not in planned.dataset.train.given and planned.warnings == ()
+
+
+def test_missing_labels_are_counted() -> None:
+    assert told([-1, 0, 1, 0, 1, 0, 1, 0, 1, 0])[0].startswith("1 of 9 training labels is missing")
+    assert told([-1] * 5 + [0, 1] * 20)[0].startswith("5 of 4")

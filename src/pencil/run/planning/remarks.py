@@ -26,7 +26,8 @@ def remarks(dataset: Dataset) -> Iterator[str]:
 
 def _unlabelled(dataset: Dataset) -> str:
     missing, count = int((dataset.train.given == UNLABELLED).sum()), len(dataset.train)
-    return f"{missing:,} of {count:,} training labels are missing (empty, or -1 in arrays)." if missing else ""
+    are = "is" if missing == 1 else "are"
+    return f"{missing:,} of {count:,} training labels {are} missing (empty, or -1 in arrays)." if missing else ""
 
 
 def _hardly_classes(dataset: Dataset) -> str:
