@@ -32,7 +32,9 @@ def _created(name: str) -> nn.Module:
 
 
 def test_all_backbones_are_found() -> None:
-    assert {"mlp", "preact_resnet18", "preact_resnet32", "resnet34", "resnet50", "small_cnn"} <= set(NAMES)
+    assert {"mlp", "preact_resnet18", "preact_resnet32", "preact_resnet34", "resnet34", "resnet50", "small_cnn"} <= set(
+        NAMES
+    )
 
 
 @pytest.mark.parametrize(
@@ -41,6 +43,8 @@ def test_all_backbones_are_found() -> None:
         # Stem 864; stages 92 800, 353 472 and 1 411 456, the latter two with a projection; final norm 256;
         # classifier 1 290.
         ("preact_resnet32", (3, 32, 32), 10, 1_860_138),
+        # Stem 1 728; stages 221 952, 1 116 032, 6 821 632 and 13 112 832; final norm 1 024; classifier 5 130.
+        ("preact_resnet34", (3, 32, 32), 10, 21_280_330),
         # The published ResNet-34 has 21 797 672 at 1000 classes; less 7 680 in the stem and 461 700 in the classifier.
         ("resnet34", (3, 32, 32), 100, 21_328_292),
         # The published number of torchvision's resnet50.
