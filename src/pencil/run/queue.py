@@ -16,6 +16,7 @@ from pencil.config import write_toml
 from pencil.errors import PencilError
 from pencil.results.atomic import write_atomic
 from pencil.results.folder import RunFolder
+from pencil.results.lock import refuse_held
 from pencil.runtime import VISIBLE, shared_gpu, visible_gpus
 
 
@@ -93,6 +94,8 @@ def _run(
         state = state_of(job.folder)
         if state == "finished":
             return Outcome(job, "skipped")
+        # Who holds it writes into the same log, so a child's own refusal would not be found there.
+        refuse_held(RunFolder(job.folder).lock_file)
         tell(f"{job.name}: {'going on' if state else 'starting'}")
         command = [sys.executable, "-m", "pencil", "train", "--out", str(job.folder)]
         # The settings are given again to a run that goes on: they name code it may use, and must not have changed.
