@@ -19,6 +19,8 @@ from pencil.results.folder import RunFolder
 from pencil.results.lock import refuse_held
 from pencil.runtime import VISIBLE, shared_gpu, visible_gpus
 
+KILLED = "it was killed (SIGKILL), as happens where memory runs out; the same command goes on with it."
+
 
 @dataclass(frozen=True)
 class Job:
@@ -46,7 +48,7 @@ class Outcome:
     state: str
     """finished, failed, stopped, or skipped: it was finished before."""
     reason: str = ""
-    """The last line of a failed job's log."""
+    """Why a failed job failed, mostly the last line of its log."""
 
 
 def run_jobs(jobs: Sequence[Job], *, parallel: int, tell: Callable[[str], None]) -> list[Outcome]:
@@ -109,8 +111,10 @@ def _run(
         return Outcome(job, "failed", str(error))
     if code == 0:
         return Outcome(job, "finished")
-    stopped = code in (130, 143, -2, -15)
-    return Outcome(job, "stopped" if stopped else "failed", _last_line(job.log))
+    if code in (130, 143, -2, -15):
+        return Outcome(job, "stopped", _last_line(job.log))
+    # Who is killed says nothing more: its last line only tells how far it came.
+    return Outcome(job, "failed", KILLED if code == -9 else _last_line(job.log))
 
 
 def state_of(folder: Path) -> str | None:
