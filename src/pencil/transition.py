@@ -30,5 +30,6 @@ def check_transition(transition: NDArray[np.float64], num_classes: int, what: st
     bad |= ~np.isclose(transition.sum(axis=1), 1, atol=1e-6)
     if bad.any():
         row = int(np.flatnonzero(bad)[0])
-        total = transition[row].sum()
-        raise PencilError(f"{what}: row {row + 1} sums to {total:.6g}; each must be shares, 0 or more, that sum to 1.")
+        least, total = transition[row].min(), transition[row].sum()
+        wrong = f"holds {least:.6g}" if least < 0 else f"sums to {total:.6g}"
+        raise PencilError(f"{what}: row {row + 1} {wrong}; each must be shares, 0 or more, that sum to 1.")

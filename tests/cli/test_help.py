@@ -11,7 +11,7 @@ import pytest
 import typer
 
 from pencil import __version__
-from pencil.cli import app
+from pencil.cli import app, listing
 from pencil.cli.help import AS_IT_STANDS
 
 from .conftest import Command
@@ -46,6 +46,16 @@ def test_list_names_plug_ins(pencil: Command, kind: str) -> None:
     }  # fmt: skip
     assert known[kind] in pencil("list", kind).out
     assert known[kind] in pencil("list").out
+
+
+@pytest.mark.parametrize("line", ['extra_information = "the truth"', 'extra_information: ClassVar[str] = "the truth"'])
+def test_a_method_that_is_told_more_has_a_star_however_it_says_so(
+    line: str, pencil: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mine.py").write_text(f'"""Mine."""\n\nclass Mine(Method):\n    {line}\n')
+    monkeypatch.setitem(listing.FOLDERS, listing.Kind.methods, str(tmp_path))
+    out = pencil("list", "methods").out
+    assert "  mine *  Mine." in out and "* mine is told the truth" in out
 
 
 @pytest.mark.parametrize(

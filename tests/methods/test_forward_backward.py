@@ -72,6 +72,7 @@ def test_without_a_matrix_they_say_where_to_get_one(name: str) -> None:
         (None, "which does not exist; give FILE.npy or FILE.csv"),
         (np.eye(3), r"has shape \(3, 3\); 4 classes need 4 × 4"),
         (np.full((4, 4), 0.3), r"row 1 sums to 1\.2"),
+        (np.eye(4) * 1.5 - 0.125, r"row 1 holds -0\.125; each must be shares, 0 or more"),
     ],
 )
 def test_bad_files_are_refused(content: Any, message: str, tmp_path: Path) -> None:
@@ -80,6 +81,11 @@ def test_bad_files_are_refused(content: Any, message: str, tmp_path: Path) -> No
         np.save(path, content)
     with pytest.raises(PencilError, match=message):
         methods.create("forward", {"transition": str(path)}, C).inform(Known())
+
+
+def test_a_folder_is_no_matrix(tmp_path: Path) -> None:
+    with pytest.raises(PencilError, match="a folder; give FILE"):
+        methods.create("forward", {"transition": str(tmp_path)}, C).inform(Known())
 
 
 @pytest.mark.parametrize("text", ["a,b\n", "", "# T\n"])

@@ -211,8 +211,22 @@ def test_weights_reach_the_network(pencil: Command, place: Path) -> None:
     assert trial.document["backbone_options"] == {"weights": "/somewhere/resnet50.pth"}
 
 
+@pytest.mark.parametrize("study", ["table5", "table6"])
+def test_a_network_that_starts_from_scratch_is_not_the_papers(study: str, pencil: Command, place: Path) -> None:
+    asked = ("reproduce", study, "--root", "nowhere")
+    code, _, err = pencil(*asked)
+    assert code == 2 and f"{study} starts resnet50 from weights that were trained on ImageNet; give their" in err
+    for other in (("--set", "backbone_options.weights="), ("--backbone", "resnet34"), ("--quick",)):
+        code, _, err = pencil(*asked, *other)
+        assert code == 2 and "nowhere does not exist" in err, other
+    (place / "resnet50.pth").touch()
+    assert "nowhere does not exist" in pencil(*asked, "--weights", "resnet50.pth")[2]
+    assert pencil(*asked, "--dry-run")[0] == 0
+    assert [path.name for path in place.iterdir()] == ["resnet50.pth"]
+
+
 def test_missing_data_is_said_before_anything_is_run(pencil: Command, place: Path) -> None:
-    code, _, err = pencil("reproduce", "table5", "--root", "nowhere", "--out", "out")
+    code, _, err = pencil("reproduce", "table3", "--root", "nowhere", "--out", "out")
     assert code == 2 and "nowhere" in err
     assert not (place / "out").exists()
 

@@ -71,6 +71,17 @@ def test_a_damaged_benchmark_tells_nothing(tmp_path: Path, damage: dict[str, obj
     assert speed(read_benchmarks(tmp_path)) == []
 
 
+def test_methods_that_are_told_more_have_a_star_here_too(tmp_path: Path) -> None:
+    systems, cells = ["forward", "joint_optimization", "pencil"], ["asymmetric-10"]
+    for settings, starred in (({}, ["forward"]), ({"options": {"prior_weight": 1.2}}, systems[:2])):
+        wanted = Wanted(settings=settings)
+        trials = plan_trials(STUDIES["table4"], cells=cells, systems=systems, trials=1, wanted=wanted)
+        text = describe(trials, trials, tmp_path, 1)
+        assert [name for name in systems if f"table4/{name}/asymmetric-10-seed-0 * " in text] == starred
+        assert "uses information that PENCIL does not" in text
+        assert "uses information" not in describe(trials[2:], trials, tmp_path, 1)
+
+
 def test_durations_are_readable() -> None:
     assert [duration(40), duration(720), duration(11_100)] == ["40 s", "12 min", "3 h 05 min"]
 

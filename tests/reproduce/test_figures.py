@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pencil.reproduce.figures import FIGURES, correct_labels, described, needs_series, write_figure
+from pencil.reproduce.figures import FIGURES, correct_labels, described, draw, needs_series, write_figure
 from pencil.reproduce.paper import paper_curves
 from pencil.reproduce.study import STUDIES
 from pencil.reproduce.trial import Wanted, plan_trials
@@ -29,8 +29,15 @@ def test_files_with_the_papers_values_marked(record: Make, tmp_path: Path) -> No
     assert files[1].read_bytes().startswith(b"\x89PNG")
 
 
-def test_the_papers_values_are_not_marked_on_other_data(record: Make, tmp_path: Path) -> None:
-    files = write_figure("figure2", [record(series=SERIES, dataset="digits")], tmp_path)
+def test_the_papers_values_stand_where_the_paper_has_them_however_short_ours_is(record: Make) -> None:
+    axes = draw("figure2", [record(series=SERIES)]).axes[0]
+    marks = {(line.get_xdata()[0], line.get_ydata()[0]) for line in axes.lines if line.get_marker() == "o"}
+    assert marks == {(0, 16_000), (130, 39_000)}, "130 epochs of label learning"
+
+
+@pytest.mark.parametrize("other", [{"dataset": "digits"}, {"num_examples": 40_000}])
+def test_the_papers_values_are_not_marked_on_other_data(other: dict[str, Any], record: Make, tmp_path: Path) -> None:
+    files = write_figure("figure2", [record(series=SERIES, **other)], tmp_path)
     drawn = files[0].read_text()
     assert "paper" not in drawn and "authors" not in drawn
 

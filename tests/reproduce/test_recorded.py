@@ -10,7 +10,7 @@ import pytest
 from pencil import plugins, recipes
 from pencil.errors import PencilError
 from pencil.reproduce.record import command, portable
-from pencil.reproduce.recorded import has_record, is_recorded
+from pencil.reproduce.recorded import has_record, is_recorded, other_than_planned
 from pencil.reproduce.study import STUDIES
 from pencil.reproduce.trial import Trial, Wanted, plan_trials
 
@@ -69,6 +69,16 @@ def test_what_changes_no_result_is_the_same(tmp_path: Path, record: Make) -> Non
     assert is_recorded(_trial(settings={"options": {"label_step": step}}), tmp_path), "as the recipe has it"
     with pytest.raises(PencilError, match="backbone"):
         is_recorded(_trial(backbone="mlp"), tmp_path)
+
+
+@pytest.mark.parametrize(("weights", "other"), [("resnet50.pth", []), ("", ["backbone_options.weights"])])
+def test_a_record_of_a_start_from_scratch_is_not_one_of_published_weights(
+    weights: str, other: list[str], record: Make
+) -> None:
+    study, given = STUDIES["table6"], Wanted(settings={"backbone_options": {"weights": weights}})
+    (made,) = plan_trials(study, systems=["pencil"], trials=1, wanted=given)
+    kept = record(dataset="clothing1m", cell="web", backbone="resnet50", asked=portable(made.document))
+    assert other_than_planned(study, [kept]) == other
 
 
 def test_no_folder_of_a_users_own_network_is_kept(tmp_path: Path) -> None:

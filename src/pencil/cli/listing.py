@@ -75,8 +75,11 @@ def _told() -> dict[str, str]:
     for file in (Path(__file__).parents[1] / FOLDERS[Kind.methods]).glob("[!_]*.py"):
         kinds = [node for node in ast.parse(file.read_text(encoding="utf-8")).body if isinstance(node, ast.ClassDef)]
         for node in (node for kind in kinds for node in kind.body):
-            if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "extra_information":
-                found[file.stem] = str(ast.literal_eval(node.value))
+            match node:
+                case ast.Assign([ast.Name("extra_information")], ast.Constant(what)) | ast.AnnAssign(
+                    ast.Name("extra_information"), _, ast.Constant(what)
+                ):
+                    found[file.stem] = str(what)
     return found
 
 

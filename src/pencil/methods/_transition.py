@@ -44,7 +44,8 @@ class GivenTransition(TrainedOnce):
     def _from_file(self) -> Tensor:
         path = Path(self.options.transition)
         if not path.is_file():
-            raise PencilError(f"options.transition is {path}, which does not exist; give FILE.npy or FILE.csv.")
+            wrong = "a folder" if path.is_dir() else "which does not exist"
+            raise PencilError(f"options.transition is {path}, {wrong}; give FILE.npy or FILE.csv.")
         transition = read_transition(path)
         check_transition(transition, self.num_classes, f"the transition matrix in {path}")
         return torch.from_numpy(transition)

@@ -5,9 +5,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from pencil.errors import PencilError
 from pencil.results.folder import RunFolder
-from pencil.results.lock import is_held
+from pencil.results.lock import refuse_held
 from pencil.run.queue import state_of
 
 
@@ -15,8 +14,7 @@ from pencil.run.queue import state_of
 def made_again(folders: Sequence[Path]) -> Iterator[None]:
     """Set finished runs aside; at the end, remove those that a new one replaces and put the others back."""
     for folder in folders:
-        if is_held(RunFolder(folder).lock_file):
-            raise PencilError(f"{folder} is in use by another process; wait for it to end, or stop it.")
+        refuse_held(RunFolder(folder).lock_file)
     for folder in folders:
         if state_of(folder) == "finished":
             _remove(_aside(folder))

@@ -67,12 +67,22 @@ def _make_ready(trials: Sequence[Trial], *, download: bool) -> None:
     places: dict[str, list[Trial]] = {}
     for trial in trials:
         choose_device(trial.settings.hardware.device)
+        _refuse_without_weights(trial)
         places.setdefault(repr(_where(trial)), []).append(trial)
     for alike in places.values():
         found = data.read(DataSettings(**_where(alike[0])), download=download)
         for trial in alike:
             if not trial.settings.backbone:
                 backbones.check(found.default_backbone, trial.settings.backbone_options)
+
+
+def _refuse_without_weights(trial: Trial) -> None:
+    """A network that starts from scratch must not pass for one that the paper started from published weights."""
+    if trial.lacks_weights:
+        raise PencilError(
+            f"{trial.study.name} starts {trial.study.backbone} from weights that were trained on ImageNet; give their "
+            f"file with --weights, or start from scratch with --set backbone_options.weights=."
+        )
 
 
 class _Collector:

@@ -9,8 +9,10 @@ from pencil.errors import PencilError
 from pencil.reproduce.lengths import STEP_STAYS, keeps_step
 from pencil.reproduce.page import Grid, Part, markdown
 from pencil.reproduce.speed import rates_at_once
+from pencil.reproduce.tables import STARRED
 from pencil.reproduce.trial import Trial
 from pencil.results.documents import read_object
+from pencil.results.summary import STAR
 
 FOLDER = "bench"
 MEASURED = ("rates", "ratios", "seconds")
@@ -81,6 +83,8 @@ def describe(trials: Sequence[Trial], waiting: Sequence[Trial], reference: Path,
     parts.append(
         f"{len(waiting)} of {len(trials)} trials to run, {sum(trial.epochs for trial in waiting)} epochs in all."
     )
+    if any(trial.told_more for trial in trials):
+        parts.append(STARRED)
     if any(keeps_step(trial.shorter.get("options", {})) for trial in trials):
         parts.append(STEP_STAYS)
     for backbone, benchmark in benchmarks.items():
@@ -118,7 +122,8 @@ def _row(trial: Trial, recorded: bool, benchmark: Benchmark | None) -> tuple[str
     phases = " + ".join(str(count) for count in trial.phases.values())
     time = "–" if benchmark is None else duration(_seconds(trial, benchmark))
     shown = "recorded" if recorded else time
-    return trial.name, trial.dataset, str(trial.document["recipe"]), phases, str(trial.epochs), shown
+    name = trial.name + STAR * trial.told_more
+    return name, trial.dataset, str(trial.document["recipe"]), phases, str(trial.epochs), shown
 
 
 def _seconds(trial: Trial, benchmark: Benchmark) -> float:

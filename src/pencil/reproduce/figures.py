@@ -5,12 +5,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pencil.recipes.paper import CIFAR_EPOCHS
 from pencil.reproduce.paper import paper_curves
 from pencil.reproduce.record import Record
 from pencil.reproduce.trial import Trial
 from pencil.results.atomic import write_atomic
 
 PHASE = "labels"
+PAPERS = ("cifar10", 45_000)
+"""Of which data, and of how many labels, the paper's counts are."""
 
 
 @dataclass(frozen=True)
@@ -83,8 +86,8 @@ def draw(name: str, records: Sequence[Record]) -> Any:
         for number, record in enumerate(records):
             counts = correct_labels(record)
             axes.plot(range(len(counts)), counts, color=COLOURS[1], alpha=1 / (1 + 0.4 * number), linewidth=1.8)
-        if all(record["dataset"] == "cifar10" for record in records):
-            _compare(axes, name, records)
+        if all((record["dataset"], record["num_examples"]) == PAPERS for record in records):
+            _compare(axes, name)
         total = records[0]["num_examples"]
         axes.set_title(f"{figure.title} ({records[0]['dataset']})", fontsize=10)
         axes.set_xlabel("epoch of label learning")
@@ -93,7 +96,7 @@ def draw(name: str, records: Sequence[Record]) -> Any:
         return drawn
 
 
-def _compare(axes: Any, name: str, records: Sequence[Record]) -> None:
+def _compare(axes: Any, name: str) -> None:
     """Draw the authors' curve, and mark what their text describes."""
     from pencil.figures.style import COLOURS, MUTED
 
@@ -101,7 +104,7 @@ def _compare(axes: Any, name: str, records: Sequence[Record]) -> None:
     axes.lines[0].set_label("ours")
     axes.plot(curve.epochs, curve.correct, color=COLOURS[0], linewidth=1.2, linestyle=(0, (4, 2)), label="the authors'")
     axes.legend(loc="lower right", bbox_to_anchor=(1, 0.05), fontsize=8)
-    ends = {"at the start": 0, "at the end": records[0]["phases"][PHASE]}
+    ends = {"at the start": 0, "at the end": CIFAR_EPOCHS[1]}
     for where, count in FIGURES[name].marks.items():
         axes.axhline(count, color=MUTED, linewidth=0.8, linestyle="--")
         axes.plot([ends[where]], [count], "o", color=COLOURS[0])

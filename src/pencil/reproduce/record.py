@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pencil import methods, recipes
+from pencil import recipes
 from pencil.config import read_toml
 from pencil.config.own_code import MARK
 from pencil.errors import PencilError
@@ -50,15 +50,13 @@ def _description(
     """What the record says beyond result.json; lengths and names are those that the run itself resolved."""
     # The folder of a user's own method means nothing on another machine: its file's name is kept.
     phases = {name: sum(epoch["phase"] == name for epoch in history) for name in config["phases"]}
-    # A method may be told more only with some of its options.
-    method = methods.create(trial.system.method, config.get("options", {}), int(result["num_classes"]))
     return {
         "study": trial.study.name,
         "cell": trial.cell.name,
         "system": trial.system.name,
         "title": trial.system.title,
         "method": Path(trial.system.method).name,
-        "extra_information": bool(trial.system.starred or method.extra_information),
+        "extra_information": trial.told_more,
         "noise": trial.cell.noise,
         "recipe": str(config["recipe"]),
         "recipe_version": version_of_run(str(config["recipe"]), result),

@@ -22,7 +22,7 @@ LENGTH = re.compile(r"phases\.\w+\.epochs")
 EPOCHS = "epochs"
 """What all lengths of phases are called together."""
 WEIGHTS = "backbone_options.weights"
-"""Where published weights lie need not be said to find a record."""
+"""Where published weights lie need not be said to find a record; none at all are another start."""
 
 
 def has_record(trial: Trial, reference: Path) -> bool:
@@ -75,7 +75,9 @@ def _other_settings(trial: Trial, record: Record) -> list[str]:
     before, after = _complete(trial, then), _complete(trial, now)
     # Both ways: what only one of the two sets makes another run as well.
     found = {*differing(before, to_document(after)), *differing(after, to_document(before))}
-    if "weights" not in now.get("backbone_options", {}):
+    if trial.lacks_weights and "backbone" not in found and not then.get("backbone_options", {}).get("weights"):
+        found.add(WEIGHTS)
+    elif "weights" not in now.get("backbone_options", {}):
         found.discard(WEIGHTS)
     return sorted({EPOCHS if LENGTH.fullmatch(name) else name for name in found})
 

@@ -91,6 +91,8 @@ class Study:
     """What must be known to read the numbers: noise, split, best and last."""
     data: Mapping[str, Any] = field(default_factory=dict)
     """Settings of the data that differ from the defaults."""
+    pretrained: bool = False
+    """Whether its network starts from published weights."""
 
     @property
     def paper(self) -> PaperTable:
@@ -218,7 +220,7 @@ _LIST = (
         (Cell("plain", "cross entropy", "paper/cub200-1000-0"), *_BIRDS),
         ("No noise is added. Split: the published 5,994 training and 5,794 test images, nothing held out, so best is "
          "last. ResNet-50 pre-trained on ImageNet.",),
-        data={"held_out": 0.0},
+        data={"held_out": 0.0}, pretrained=True,
     ),
     Study(
         "table6", "Table 6: Clothing1M", "clothing1m", "resnet50",
@@ -227,6 +229,7 @@ _LIST = (
          "given class, for every system (the quoted ones were trained on all of the million); the 14,000 clean "
          "validation images choose the best epoch; accuracy on the 10,000 clean test images, in percent. ResNet-50 "
          "pre-trained on ImageNet. The paper reports best.", RULE),
+        pretrained=True,
     ),
     Study(
         "clean", "CIFAR-10 without noise", "cifar10", "preact_resnet32",

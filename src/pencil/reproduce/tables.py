@@ -16,6 +16,7 @@ from pencil.results.summary import STAR
 MISSING, NONE = "missing", "–"
 COLUMNS = "compiled is its time without compilation, at once how many runs at most shared the machine."
 """What must be known to read the list of runs."""
+STARRED = "* uses information that PENCIL does not (the true noise, clean labels or class shares)."
 CSV_HEADS = (
     "study", "system", "title", "uses_extra_information", "quoted_from", "cell", "noise", "measure", "paper",
     "paper_std", "ours", "ours_std", "trials", "difference",
@@ -51,7 +52,7 @@ def _notes(study: Study, lines: Sequence[Line], dataset: str) -> list[Part]:
         notes.append("Where the paper does not say whether a number is best or last, it stands beside both.")
     notes += _quoted(lines)
     if any(line.starred for line in lines):
-        notes.append("* uses information that PENCIL does not (the true noise, clean labels or class shares).")
+        notes.append(STARRED)
     return notes
 
 

@@ -93,6 +93,18 @@ class Trial:
         return str(self.asked["data"]["source"])
 
     @property
+    def told_more(self) -> bool:
+        """Whether it uses more than PENCIL does, by its method or by its options."""
+        method = methods.create(self.system.method, self.settings.options, FACTS[self.dataset].num_classes)
+        return bool(self.system.starred or method.extra_information)
+
+    @property
+    def lacks_weights(self) -> bool:
+        """Whether the study's own network should start from published weights, and nothing is said of any."""
+        own = self.dataset == self.study.dataset and self.document.get("backbone") == self.study.backbone
+        return self.study.pretrained and own and "weights" not in self.document.get("backbone_options", {})
+
+    @property
     def num_examples(self) -> int:
         return facts_of(self.asked["data"]).num_examples
 

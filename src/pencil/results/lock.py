@@ -30,7 +30,7 @@ def exclusive(path: Path) -> Iterator[None]:
         raise cannot_write(path, error) from error
     try:
         if not _try_lock(handle, path):
-            raise PencilError(f"{path.parent} is in use by {_holder(handle)}; wait for it to end, or stop it.")
+            raise _in_use(path)
         _write(handle, f"{os.getpid()} {socket.gethostname()}\n")
         _held.add(handle)
         yield
@@ -53,6 +53,12 @@ def is_held(path: Path) -> bool:
         os.close(handle)
 
 
+def refuse_held(path: Path) -> None:
+    """Refuse where a living process holds the lock file at `path`."""
+    if is_held(path):
+        raise _in_use(path)
+
+
 def _try_lock(handle: int, path: Path) -> bool:
     try:
         if sys.platform == "win32":
@@ -69,10 +75,10 @@ def _try_lock(handle: int, path: Path) -> bool:
     return True
 
 
-def _holder(handle: int) -> str:
-    os.lseek(handle, 0, os.SEEK_SET)
-    pid, _, host = os.read(handle, 300).decode(errors="replace").strip().partition(" ")
-    return f"process {pid} on {host}" if pid else "another process"
+def _in_use(path: Path) -> PencilError:
+    pid, _, host = path.read_text(encoding="utf-8", errors="replace").strip().partition(" ")
+    holder = f"process {pid} on {host}" if pid else "another process"
+    return PencilError(f"{path.parent} is in use by {holder}; wait for it to end, or stop it.")
 
 
 def _write(handle: int, text: str) -> None:

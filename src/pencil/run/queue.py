@@ -16,7 +16,10 @@ from pencil.config import write_toml
 from pencil.errors import PencilError
 from pencil.results.atomic import write_atomic
 from pencil.results.folder import RunFolder
+from pencil.results.lock import refuse_held
 from pencil.runtime import VISIBLE, shared_gpu, visible_gpus
+
+KILLED = "it was killed (SIGKILL), as happens where memory runs out; the same command goes on with it."
 
 
 @dataclass(frozen=True)
@@ -45,7 +48,7 @@ class Outcome:
     state: str
     """finished, failed, stopped, or skipped: it was finished before."""
     reason: str = ""
-    """The last line of a failed job's log."""
+    """Why a failed job failed, mostly the last line of its log."""
 
 
 def run_jobs(jobs: Sequence[Job], *, parallel: int, tell: Callable[[str], None]) -> list[Outcome]:
@@ -93,6 +96,8 @@ def _run(
         state = state_of(job.folder)
         if state == "finished":
             return Outcome(job, "skipped")
+        # Who holds it writes into the same log, so a child's own refusal would not be found there.
+        refuse_held(RunFolder(job.folder).lock_file)
         tell(f"{job.name}: {'going on' if state else 'starting'}")
         command = [sys.executable, "-m", "pencil", "train", "--out", str(job.folder)]
         # The settings are given again to a run that goes on: they name code it may use, and must not have changed.
@@ -106,8 +111,10 @@ def _run(
         return Outcome(job, "failed", str(error))
     if code == 0:
         return Outcome(job, "finished")
-    stopped = code in (130, 143, -2, -15)
-    return Outcome(job, "stopped" if stopped else "failed", _last_line(job.log))
+    if code in (130, 143, -2, -15):
+        return Outcome(job, "stopped", _last_line(job.log))
+    # Who is killed says nothing more: its last line only tells how far it came.
+    return Outcome(job, "failed", KILLED if code == -9 else _last_line(job.log))
 
 
 def state_of(folder: Path) -> str | None:
