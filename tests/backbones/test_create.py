@@ -102,3 +102,5 @@ def test_the_default_follows_the_data() -> None:
     assert "data.options.size" not in warning, "what came as arrays has the size it has"
     _, warning = backbones.default("", InputSpec("images", (3, 224, 224)), photographs=True, resizable=True)
     assert warning is not None and "--set data.options.size=64" in warning
+    assert backbones.default("resnet50", IMAGES, photographs=True)[1], "whoever names it, it is from scratch"
+    assert backbones.default("resnet50", IMAGES, photographs=True, weights=True) == ("resnet50", None)

@@ -45,6 +45,11 @@ def test_the_prior_term(batch: Any) -> None:
     assert not methods.create("joint_optimization", {}, C).extra_information
 
 
+def test_a_prior_without_weight_is_refused() -> None:
+    with pytest.raises(PencilError, match=r'options\.prior is "clean", but no prior is used; .*prior_weight'):
+        methods.create("joint_optimization", {"prior": "clean"}, C)
+
+
 def test_the_clean_prior_must_be_known() -> None:
     with pytest.raises(PencilError, match=r'options\.prior is "clean".*unknown; take "uniform"'):
         methods.create("joint_optimization", {"prior_weight": 1.0, "prior": "clean"}, C).inform(Known())

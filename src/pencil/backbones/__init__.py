@@ -20,6 +20,8 @@ Own = nn.Module | Callable[..., nn.Module]
 """A network that is given in Python: itself, with its weights, or a function (spec, num_classes) that makes it."""
 SMALL_SIDE = 64
 """Images up to this many pixels a side count as small."""
+LARGE = "resnet50"
+"""The network for photographs."""
 
 
 def create(wanted: str | Own, spec: InputSpec, num_classes: int, options: Mapping[str, Any] | None = None) -> nn.Module:
@@ -107,25 +109,31 @@ def _made(
 
 
 def default(
-    dataset_default: str, spec: InputSpec, *, photographs: bool, resizable: bool = False
+    dataset_default: str, spec: InputSpec, *, photographs: bool, resizable: bool = False, weights: bool = False
 ) -> tuple[str, str | None]:
-    """Choose a backbone for a dataset that none was named for; the second value is a warning, or None."""
-    if dataset_default:
-        return dataset_default, None
-    if spec.kind == "rows":
-        return "mlp", None
+    """Choose a backbone for a dataset that none was named for; the second value is a warning, or None.
+
+    `weights` says that it starts from published ones.
+    """
+    name = dataset_default or _usual(spec, photographs=photographs)
+    if name != LARGE or weights:
+        return name, None
+    smaller = (
+        f" Where {SMALL_SIDE} × {SMALL_SIDE} pixels are enough a small network learns them in a fraction of the"
+        f" time: --set data.options.size={SMALL_SIDE}."
+    )
+    return name, (
+        f"training {LARGE} from scratch, which is weak on little data: start from published weights with "
+        "--set backbone_options.weights=FILE, or name a pretrained network with --backbone timm:NAME."
+    ) + (smaller if resizable else "")
+
+
+def _usual(spec: InputSpec, *, photographs: bool) -> str:
     if spec.kind == "tensors":
         raise PencilError("no network is usual for inputs that are taken as they are; give one by backbone.")
-    if photographs or max(spec.shape[1:]) > SMALL_SIDE:
-        smaller = (
-            f" Where {SMALL_SIDE} × {SMALL_SIDE} pixels are enough a small network learns them in a fraction of the"
-            f" time: --set data.options.size={SMALL_SIDE}."
-        )
-        return "resnet50", (
-            "training resnet50 from scratch, which is weak on little data: start from published weights with "
-            "--set backbone_options.weights=FILE, or name a pretrained network with --backbone timm:NAME."
-        ) + (smaller if resizable else "")
-    return "small_cnn", None
+    if spec.kind == "rows":
+        return "mlp"
+    return LARGE if photographs or max(spec.shape[1:]) > SMALL_SIDE else "small_cnn"
 
 
 def _check_options(name: str, build: Any, options: Mapping[str, Any]) -> None:

@@ -45,6 +45,10 @@ class JointOptimization(Method):
         self.entropy_weight, self.prior_weight = o.entropy_weight, o.prior_weight
         if o.prior not in PRIORS:
             raise PencilError(f'options.prior cannot be "{o.prior}".{did_you_mean(o.prior, PRIORS)}')
+        if o.prior != PRIORS[0] and not self.prior_weight:
+            raise PencilError(
+                f'options.prior is "{o.prior}", but no prior is used; give options.prior_weight, e.g. 1.2.'
+            )
         if self.prior_weight:
             self.extra_information = "the shares of the true classes"
         self.register_buffer("prior", torch.full((num_classes,), 1 / num_classes))

@@ -189,3 +189,9 @@ def test_settings_that_differ_are_listed_and_equal_ones_are_not() -> None:
     assert sorted(differing(before, other)) == sorted(
         ["seed", "optimizer.momentum", "options.anchor", "options.label_step", "data.noise"]
     )
+
+
+def test_a_network_from_published_weights_is_not_said_to_be_from_scratch() -> None:
+    photos = np.arange(12, dtype=np.uint8)[:, None, None, None].repeat(96, 1).repeat(96, 2), np.arange(12) % 2
+    assert any("from scratch" in line for line in plan(photos, {}).warnings)
+    assert not any("from scratch" in line for line in plan(photos, {"backbone_options": {"weights": "w.pth"}}).warnings)

@@ -217,9 +217,12 @@ def one_spelling(document: Document, asked: Document) -> Document:
 def _with_backbone(settings: Settings, dataset: Dataset) -> tuple[Settings, str | None]:
     if settings.backbone:
         return settings, None
-    photographs, resizable = (bool(dataset.facts.get(fact)) for fact in ("photographs", "resizable"))
     name, warning = backbones.default(
-        dataset.default_backbone, dataset.preparation.spec, photographs=photographs, resizable=resizable
+        dataset.default_backbone,
+        dataset.preparation.spec,
+        photographs=bool(dataset.facts.get("photographs")),
+        resizable=bool(dataset.facts.get("resizable")),
+        weights=bool(settings.backbone_options.get("weights")),
     )
     return replace(settings, backbone=name), warning
 
