@@ -189,3 +189,9 @@ def test_settings_that_differ_are_listed_and_equal_ones_are_not() -> None:
     assert sorted(differing(before, other)) == sorted(
         ["seed", "optimizer.momentum", "options.anchor", "options.label_step", "data.noise"]
     )
+
+
+def test_copies_are_no_more_examples() -> None:
+    rows, labels = np.random.default_rng(0).random((500, 3)), np.arange(500) % 2
+    once, thrice = (plan((np.tile(rows, (n, 1)), np.tile(labels, n)), {}).settings.optimizer for n in (1, 3))
+    assert (once.weight_decay, once.batch_size) == (thrice.weight_decay, thrice.batch_size)
