@@ -41,6 +41,12 @@ def test_no_copy_of_a_held_out_example_is_learned():
     assert "copies" not in prepare(from_arrays(rows, unknown), DataSettings(held_out=0.1), seed=0).facts
 
 
+def test_a_few_inputs_that_are_all_there_are_can_be_held_out():
+    labels = np.arange(300) % 10
+    data = prepare(from_arrays(np.eye(10, dtype=np.float32)[labels], labels), DataSettings(held_out=0.1), seed=0)
+    assert len(data.held_out) == 30 and "copies" not in data.facts
+
+
 def test_images_and_tensors_may_be_copies_too(fakes):
     pixels = np.concatenate([fakes.pixels(40, 8)] * 2)
     assert prepare(from_arrays(pixels, np.tile(np.arange(40) % 4, 2)), DataSettings(), seed=0).facts["copies"] == 36

@@ -50,7 +50,10 @@ def prepare(dataset: Dataset, settings: DataSettings, *, seed: int) -> Dataset:
     if dataset.held_out is not None:
         facts = facts | _own_held_out(dataset.held_out, settings.held_out)
     elif settings.held_out > 0:
-        apart = choose_held_out(dataset.train.given, settings.held_out, copies, seed=seed)
+        given, share = dataset.train.given, settings.held_out
+        apart = choose_held_out(given, share, copies, seed=seed)
+        if copied.any() and not len(apart):  # A few inputs are all there are: to be alike is no sign of a copy.
+            apart, copied = choose_held_out(given, share, seed=seed), np.zeros_like(copied)
         dataset, copied = _split(dataset, apart), np.delete(copied, apart)
     if copied.any():
         facts = facts | {"copies": int(copied.sum())}
