@@ -23,6 +23,35 @@ def test_a_share_is_held_out_and_every_example_is_in_one_set(fakes):
     np.testing.assert_array_equal(data.held_out.inputs.read(np.array([0]))[0], fakes.pixels(40, 8)[place])
 
 
+def test_no_copy_of_a_held_out_example_is_learned():
+    rows = np.tile(np.random.default_rng(0).random((200, 3), dtype=np.float32), (3, 1))
+    labels = np.tile(np.arange(200) % 4, 3)
+    data = prepare(from_arrays(rows, labels), DataSettings(held_out=0.1), seed=0)
+    learned, apart = ({row.tobytes() for row in part.inputs.array} for part in (data.train, data.held_out))
+    assert (len(data.train), len(data.held_out)) == (540, 60) and len(apart) == 20
+    assert not learned & apart and data.facts["copies"] == 360
+    few = np.where(np.arange(600) < 5, (labels + 1) % 4, labels)
+    assert 340 < prepare(from_arrays(rows, few), DataSettings(held_out=0.1), seed=0).facts["copies"] < 360
+    many = np.where(np.arange(600) < 40, (labels + 1) % 4, labels)
+    assert "copies" not in prepare(from_arrays(rows, many), DataSettings(held_out=0.1), seed=0).facts
+    different = np.concatenate([labels[:200], (labels[:200] + 1) % 4, labels[:200]])
+    data = prepare(from_arrays(rows, different), DataSettings(held_out=0.1), seed=0)
+    assert "copies" not in data.facts, "rows that are alike but have labels of their own"
+    unknown = np.where(np.arange(600) < 200, labels, -1)
+    assert "copies" not in prepare(from_arrays(rows, unknown), DataSettings(held_out=0.1), seed=0).facts
+
+
+def test_a_few_inputs_that_are_all_there_are_can_be_held_out():
+    labels = np.arange(300) % 10
+    data = prepare(from_arrays(np.eye(10, dtype=np.float32)[labels], labels), DataSettings(held_out=0.1), seed=0)
+    assert len(data.held_out) == 30 and "copies" not in data.facts
+
+
+def test_images_and_tensors_may_be_copies_too(fakes):
+    pixels = np.concatenate([fakes.pixels(40, 8)] * 2)
+    assert prepare(from_arrays(pixels, np.tile(np.arange(40) % 4, 2)), DataSettings(), seed=0).facts["copies"] == 36
+
+
 def test_a_held_out_set_of_its_own_is_kept(fakes):
     data = images(fakes)
     own = replace(data, held_out=data.train.take(np.arange(5)), train=data.train.take(np.arange(5, 40)))

@@ -11,7 +11,7 @@ from sklearn.datasets import load_digits
 
 import pencil
 from pencil.config import read_toml
-from pencil.engine import guard
+from pencil.engine import guard, harm
 from pencil.errors import PencilError
 from pencil.quality.decide import Thresholds
 from pencil.quality.thresholds import decide_again
@@ -164,7 +164,7 @@ def test_labels_that_do_harm_at_once_go_back_to_those_taken_over(
 ) -> None:
     old, chosen = parent
     monkeypatch.setattr(guard.Guard, "judge", lambda *_: "harm")
-    monkeypatch.setattr(guard, "STANDING", 0.0)  # So that it never gives in.
+    monkeypatch.setattr(harm, "STANDING", 0.0)  # So that it never gives in.
     still = {"phases": {"tuning": {"lr": 0}}, "teaching": {"guard": True}}
     new = pencil.fit(data(), out=tmp_path / "new", start_from=old.folder, settings=still)
     assert all("went_back" in record for record in new.history if record["phase"] == "labels")

@@ -170,6 +170,8 @@ class DataFacts(TypedDict, total=False):
     """A line on numbers that are not there."""
     dark: str
     """A line on images that use few of the bits that they have."""
+    copies: int
+    """How many training examples have the input and the label of one before them."""
     own_held_out: str
     """A line on a set of its own that is held out, whatever share was asked for."""
     blurred: str

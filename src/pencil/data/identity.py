@@ -10,12 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pencil.data.dataset import Dataset, Examples
-from pencil.data.spaced import is_stored, spaced
+from pencil.data.dataset import UNLABELLED, Dataset, Examples
+from pencil.data.spaced import in_chunks, is_stored, nbytes, spaced
 from pencil.errors import PencilError
 
 _HASHED = 2**28
 """Bytes of each set's inputs that are hashed."""
+_COMPARED = 2**32
+"""Bytes of inputs among which copies are looked for; more would take longer to read than it is worth."""
+
+BY_THEMSELVES = 0.1
+"""Share of the examples with an equal input, from which on other labels of such inputs show that they are no copies."""
 
 
 def content_ids(inputs: Iterable[NDArray[Any]]) -> NDArray[np.str_]:
@@ -27,6 +32,33 @@ def content_ids(inputs: Iterable[NDArray[Any]]) -> NDArray[np.str_]:
         seen[name] += 1
         ids.append(name if seen[name] == 1 else f"{name}-{seen[name]}")
     return np.array(ids, dtype=np.str_)
+
+
+def find_copies(examples: Examples) -> NDArray[np.int64]:
+    """Return the position of the first example with the same input and label as each: its own, where it is no copy.
+
+    Equal inputs whose labels differ are no copies, and where many are so, neither are the others: with few columns
+    examples are alike by themselves.
+    """
+    inputs, given = examples.inputs, examples.given
+    own = np.arange(len(given))
+    if not len(own) or not is_stored(inputs) or nbytes(inputs) > _COMPARED:
+        return own
+    alike = np.unique(np.concatenate([_digests(chunk) for chunk in in_chunks(inputs, own)]), return_inverse=True)[1]
+    known = given != UNLABELLED
+    first, lowest, highest = (np.full(len(own), start) for start in (len(own), given.max(), UNLABELLED))
+    np.minimum.at(first, alike[known], own[known])
+    np.minimum.at(lowest, alike[known], given[known])
+    np.maximum.at(highest, alike[known], given[known])
+    agree, several = (lowest == highest)[alike] & known, np.bincount(alike[known], minlength=len(own))[alike] > 1
+    if (known & several & ~agree).sum() > BY_THEMSELVES * (known & several).sum():
+        return own
+    return np.where(agree, first[alike], own)
+
+
+def _digests(rows: NDArray[Any]) -> NDArray[np.uint64]:
+    found = [blake2b(np.ascontiguousarray(row).tobytes(), digest_size=8).digest() for row in rows]
+    return np.frombuffer(b"".join(found), dtype=np.uint64)
 
 
 def given_ids(ids: Sequence[Any] | NDArray[Any], count: int) -> NDArray[np.str_]:

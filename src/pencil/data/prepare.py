@@ -9,11 +9,12 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pencil.config.settings import DataSettings
 from pencil.data import label_file, noise
 from pencil.data.dataset import UNLABELLED, DataFacts, Dataset, Examples, Preparation
-from pencil.data.identity import check_unique, fingerprint
+from pencil.data.identity import check_unique, find_copies, fingerprint
 from pencil.data.split import choose_held_out
 from pencil.data.transforms import statistics
 from pencil.errors import PencilError, did_you_mean
@@ -43,11 +44,19 @@ def prepare(dataset: Dataset, settings: DataSettings, *, seed: int) -> Dataset:
         noise_seed = seed if settings.noise_seed is None else settings.noise_seed
         dataset = replace(dataset, train=_trust(dataset.train, settings.trusted, noise_seed))
         dataset = noise.inject(dataset, settings.noise, seed=noise_seed)
+    copies = find_copies(dataset.train)
+    copied = copies != np.arange(len(copies))
     facts: DataFacts = dataset.facts
     if dataset.held_out is not None:
         facts = facts | _own_held_out(dataset.held_out, settings.held_out)
     elif settings.held_out > 0:
-        dataset = _split(dataset, settings.held_out, seed)
+        given, share = dataset.train.given, settings.held_out
+        apart = choose_held_out(given, share, copies, seed=seed)
+        if copied.any() and not len(apart):  # A few inputs are all there are: to be alike is no sign of a copy.
+            apart, copied = choose_held_out(given, share, seed=seed), np.zeros_like(copied)
+        dataset, copied = _split(dataset, apart), np.delete(copied, apart)
+    if copied.any():
+        facts = facts | {"copies": int(copied.sum())}
     if not preparation.mean and preparation.kind != "tensors":
         found = statistics.measure(dataset.train.inputs, preparation.kind, dataset.facts.get("levels", ()))
         preparation = replace(preparation, **found._asdict())
@@ -152,8 +161,7 @@ def _own_held_out(examples: Examples, share: float) -> DataFacts:
     }
 
 
-def _split(dataset: Dataset, share: float, seed: int) -> Dataset:
-    apart = choose_held_out(dataset.train.given, share, seed=seed)
+def _split(dataset: Dataset, apart: NDArray[np.int64]) -> Dataset:
     if not len(apart):
         return dataset
     stay = np.setdiff1d(np.arange(len(dataset.train)), apart, assume_unique=True)

@@ -16,6 +16,11 @@ def is_stored(inputs: Inputs) -> bool:
     return (inputs.base if isinstance(inputs, Selection) else inputs).array is not None
 
 
+def nbytes(inputs: Inputs) -> int:
+    """Return how many bytes all inputs have."""
+    return len(inputs) * _example_bytes(inputs)
+
+
 def spaced(inputs: Inputs, *, most_bytes: int, most: int | None = None) -> Iterator[NDArray[Any]]:
     """Yield the inputs, or evenly spaced ones where they are more than so many bytes or examples."""
     yield from in_chunks(inputs, places(inputs, most_bytes=most_bytes, most=most))

@@ -11,12 +11,19 @@ _STREAM = 0x5711
 """Separates these draws from the noise, which may have the same seed."""
 
 
-def choose_held_out(given: NDArray[np.int64], share: float, *, seed: int) -> NDArray[np.int64]:
+def choose_held_out(
+    given: NDArray[np.int64], share: float, copies: NDArray[np.int64] | None = None, *, seed: int
+) -> NDArray[np.int64]:
     """Choose positions at random, in proportion to the classes; sorted.
 
-    Examples without a label stay in training, where alone they are of use; so does one example of each class.
+    Examples without a label stay in training, where alone they are of use; so does one example of each class. An
+    example goes with its `copies`, by the position of the first: who learned one knows the label of all. More copies
+    than are to be held out in all stay in training.
     """
     labelled = np.flatnonzero(given != UNLABELLED)
+    if copies is not None:
+        few = np.bincount(copies)[copies] <= max(round(share * len(labelled)), 1)
+        labelled = labelled[(copies[labelled] == labelled) & few[labelled]]
     count = round(share * len(labelled))
     rng = np.random.default_rng([seed, _STREAM])
     shuffled = rng.permutation(labelled)
@@ -28,4 +35,5 @@ def choose_held_out(given: NDArray[np.int64], share: float, *, seed: int) -> NDA
         return np.empty(0, dtype=np.int64)
     # Every (n/count)-th of the class by class order: each class gives its share, and the count is exact.
     places = ((np.arange(count) + rng.random()) * len(pool) / count).astype(np.int64)
-    return np.sort(pool[np.minimum(places, len(pool) - 1)])
+    chosen = np.sort(pool[np.minimum(places, len(pool) - 1)])
+    return chosen if copies is None else np.flatnonzero(np.isin(copies, chosen))

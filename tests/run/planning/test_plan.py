@@ -195,3 +195,9 @@ def test_a_network_from_published_weights_is_not_said_to_be_from_scratch() -> No
     photos = np.arange(12, dtype=np.uint8)[:, None, None, None].repeat(96, 1).repeat(96, 2), np.arange(12) % 2
     assert any("from scratch" in line for line in plan(photos, {}).warnings)
     assert not any("from scratch" in line for line in plan(photos, {"backbone_options": {"weights": "w.pth"}}).warnings)
+
+
+def test_copies_are_no_more_examples() -> None:
+    rows, labels = np.random.default_rng(0).random((500, 3)), np.arange(500) % 2
+    once, thrice = (plan((np.tile(rows, (n, 1)), np.tile(labels, n)), {}).settings.optimizer for n in (1, 3))
+    assert (once.weight_decay, once.batch_size) == (thrice.weight_decay, thrice.batch_size)

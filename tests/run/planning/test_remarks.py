@@ -75,3 +75,15 @@ def test_a_class_whose_labels_injected_noise_has_turned_into_others_is_none_of_t
 def test_missing_labels_are_counted() -> None:
     assert told([-1, 0, 1, 0, 1, 0, 1, 0, 1, 0])[0].startswith("1 of 9 training labels is missing")
     assert told([-1] * 5 + [0, 1] * 20)[0].startswith("5 of 4")
+
+
+def test_many_copies_are_told() -> None:
+    x, y = np.concatenate([RANDOM[:60], RANDOM[:20]]), np.resize(["a", "b"], 60)
+    planned = plan((x, np.concatenate([y, y[:20]])), {"data": {"held_out": 0.0}})
+    assert planned.warnings == (
+        "20 of 80 training examples have the input and the label of another one. A wrong label that stands there more"
+        " than once is the sooner learned by heart; if these are copies, leave them out.",
+    )
+    others = np.where(y == "a", "b", "a")
+    assert plan((x, np.concatenate([y, others[:20]])), {}).warnings == (), "alike, but no copies"
+    assert plan((x[:63], np.concatenate([y, y[:3]])), {}).warnings == (), "a few"

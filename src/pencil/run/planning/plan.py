@@ -140,7 +140,8 @@ def _by_name(asked: Document) -> tuple[Document, backbones.Own | None]:
 def _recipe(asked: Settings, method: str, dataset: Dataset, lengths: Mapping[str, int], batch: int) -> Document:
     inputs, phase_names = dataset.preparation.spec, methods.kind(method).phase_names
     accelerated = choose_device(asked.hardware.device).type != "cpu"
-    sizes = len(dataset.train), dataset.num_classes
+    # A copy says nothing new: labels are learned by heart as soon as if it were not there.
+    sizes = len(dataset.train) - dataset.facts.get("copies", 0), dataset.num_classes
     rows = inputs.kind == "rows"
     found = spread(dataset.train, dataset.preparation, dataset.num_classes) if rows else Spread()
     facts = recipes.Facts(*sizes, inputs.kind, phase_names, inputs.shape, accelerated, *found, lengths, batch)

@@ -12,6 +12,8 @@ from pencil.lines import first_of
 
 FEW_CLASSES = 20
 """So many may have an example each in data that is only small."""
+MANY_COPIES = 0.1
+"""Share of the examples; of a few rows of a table some may be alike by themselves."""
 NAMED = 3
 """Classes whose names a line has."""
 
@@ -20,7 +22,7 @@ def remarks(dataset: Dataset) -> Iterator[str]:
     """Yield lines on what was left out, and on labels that may not be what they are meant to be."""
     found = (dataset.facts.get(name) for name in ("left_out", "missing", "dark", "own_held_out"))
     yield from (str(line) for line in found if line)
-    lines = _unlabelled(dataset), _hardly_classes(dataset), _alike(dataset), _never_given(dataset)
+    lines = _unlabelled(dataset), _copied(dataset), _hardly_classes(dataset), _alike(dataset), _never_given(dataset)
     yield from filter(None, lines)
 
 
@@ -28,6 +30,17 @@ def _unlabelled(dataset: Dataset) -> str:
     missing, count = int((dataset.train.given == UNLABELLED).sum()), len(dataset.train)
     are = "is" if missing == 1 else "are"
     return f"{missing:,} of {count:,} training labels {are} missing (empty, or -1 in arrays)." if missing else ""
+
+
+def _copied(dataset: Dataset) -> str:
+    """Return a line on copies, as data that was balanced by repeating examples has them."""
+    copied, count = dataset.facts.get("copies", 0), len(dataset.train)
+    if copied < MANY_COPIES * count:
+        return ""
+    return (
+        f"{copied:,} of {count:,} training examples have the input and the label of another one. A wrong label that"
+        " stands there more than once is the sooner learned by heart; if these are copies, leave them out."
+    )
 
 
 def _hardly_classes(dataset: Dataset) -> str:
