@@ -99,7 +99,7 @@ def test_bad_data(pencil: Command, place: Path, case: str) -> None:
 
 OPTIONS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "method": (("--method", "pencl"), ('"pencl"', '"pencil"')),
-    "backbone": (("--backbone", "preact_resnet23"), ('"preact_resnet32"',)),
+    "backbone": (("--backbone", "preact_resnt32"), ('"preact_resnet32"',)),
     "recipe": (("--recipe", "paper/cifar10-symetric-70"), ('"paper/cifar10-symmetric-70"',)),
     "noise": (("--noise", "symetric:0.4"), ('"symmetric"',)),
     "noise rate": (("--noise", "symmetric:1.4"), ("symmetric:1.4", "0 to 1")),
