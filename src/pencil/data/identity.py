@@ -75,7 +75,7 @@ def as_text(name: Any, what: str) -> str:
     try:
         return name.decode() if isinstance(name, bytes) else str(name)
     except UnicodeDecodeError as error:
-        raise PencilError(f"the {what} {name!r} is not UTF-8 text; give {what}s as texts.") from error
+        raise PencilError(f"the {what} {bytes(name)!r} is not UTF-8 text; give {what}s as texts.") from error
 
 
 def check_unique(ids: NDArray[np.str_]) -> None:
