@@ -18,7 +18,7 @@ from pencil.cli import run as command
 from pencil.errors import PencilError
 from pencil.integrations.watch import watching
 from pencil.results.read import read_run
-from pencil.run.fit import Interrupted
+from pencil.run.train import Interrupted
 from pencil.run.training.session import Silent
 
 QUICK = {"backbone": "mlp", "hardware": {"device": "cpu", "threads": 1, "checkpoint_seconds": 0.0}}

@@ -27,8 +27,8 @@ from pencil.estimator.training import _plan
 from pencil.results.read import read_run
 from pencil.run.finished import label_rows
 from pencil.run.finished.predict import predict_run
-from pencil.run.fit import Interrupted
 from pencil.run.planning.plan import plan
+from pencil.run.train import Interrupted
 from pencil.run.training.session import Silent
 
 EPOCHS = (6, 6, 2)

@@ -21,7 +21,7 @@ from pencil.results.arrays import read_arrays
 from pencil.results.decisions import Decisions, reviewed
 from pencil.results.folder import RunFolder
 from pencil.review.index import Index
-from pencil.run.fit import Interrupted
+from pencil.run.train import Interrupted
 from pencil.run.training.session import Silent
 
 EPOCHS = (5, 4, 1)

@@ -24,7 +24,7 @@ from pencil.export.network import export_network
 from pencil.export.write import export_run
 from pencil.review.desk import open_desk
 from pencil.run.finished.predict import predict_run
-from pencil.run.fit import Interrupted
+from pencil.run.train import Interrupted
 from pencil.run.training import build, layout
 
 from ..warm import WarmProcess, warm_pair

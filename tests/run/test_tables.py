@@ -11,8 +11,8 @@ import torch
 
 import pencil
 from pencil.run.finished import label_rows
-from pencil.run.fit import Interrupted
 from pencil.run.planning.plan import Plan
+from pencil.run.train import Interrupted
 from pencil.run.training.session import Silent
 from pencil.table import MappedTable
 

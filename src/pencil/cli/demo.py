@@ -50,7 +50,7 @@ def demo(
 def _runs(method: str, folder: Path, seeds: range, *, quick: bool) -> Iterator[dict[str, Any]]:
     from pencil.cli.display import display
     from pencil.run import fit
-    from pencil.run.fit import Interrupted
+    from pencil.run.train import Interrupted
 
     for seed in seeds:
         name = method if len(seeds) == 1 else f"{method}-seed-{seed}"

@@ -154,8 +154,8 @@ def _fit(
     from pencil.config.own_code import resume_command
     from pencil.integrations.watch import watching
     from pencil.run import fit
-    from pencil.run.fit import Interrupted
     from pencil.run.planning.moved import new_place
+    from pencil.run.train import Interrupted
     from pencil.runtime import is_leader
 
     if out is None:

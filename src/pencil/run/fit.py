@@ -5,7 +5,6 @@ import inspect
 import shlex
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -15,21 +14,17 @@ import torch
 
 from pencil.backbones import name_of
 from pencil.config import Settings, from_document, merge, plain_numbers, read_toml, to_document, write_toml
-from pencil.config.own_code import as_document, as_run_names, code_in, resume_command
+from pencil.config.own_code import as_document, as_run_names, code_in
 from pencil.data.hugging_face import is_hugging_face
-from pencil.engine import Stopped
 from pencil.errors import NoSuchSource, PencilError, did_you_mean
-from pencil.plugins import blamed
 from pencil.results.atomic import write_atomic
 from pencil.results.checkpoint_store import CheckpointStore
 from pencil.results.folder import RunFolder
-from pencil.results.history import History
-from pencil.results.log_file import LogFile
-from pencil.run.finished.outcome import write_description, write_outcome
+from pencil.run.finished.outcome import write_description
 from pencil.run.finished.result import Result
 from pencil.run.planning.inherit import open_parent, plan_from
 from pencil.run.planning.lengths import phase_lengths, refuse_other_total
-from pencil.run.planning.moved import in_its_place, new_place, place_in_words, without_place
+from pencil.run.planning.moved import in_its_place, new_place, without_place
 from pencil.run.planning.passing import PassingFolder
 from pencil.run.planning.plan import Plan, plan
 from pencil.run.planning.preparation import normalised_as_by
@@ -44,28 +39,17 @@ from pencil.run.planning.refuse import (
     refuse_unnamed_code,
 )
 from pencil.run.planning.total import plan_epochs, read_epochs
+from pencil.run.train import train
 from pencil.run.training.budget import lengths_for
-from pencil.run.training.build import build_engine
 from pencil.run.training.example_table import try_table
-from pencil.run.training.layout import with_planes
-from pencil.run.training.machine import Machine, choose_machine
-from pencil.run.training.restore import restore, with_its_table
-from pencil.run.training.session import Progress, Session, Silent
-from pencil.run.training.sittings import Sittings
-from pencil.run.training.start import Start, read_start
+from pencil.run.training.machine import choose_machine
+from pencil.run.training.session import Progress, Silent
+from pencil.run.training.start import read_start
 from pencil.run.training.try_network import try_network
 from pencil.runtime import is_leader, undisturbed
 from pencil.spelling import spelled
 
 Document = Mapping[str, Any]
-
-
-class Interrupted(Exception):
-    """The run was stopped on request and can be resumed."""
-
-    def __init__(self, folder: Path, signal: int, way_on: str) -> None:
-        super().__init__(f"stopped; {way_on}")
-        self.folder, self.signal = folder, signal
 
 
 @undisturbed()
@@ -139,7 +123,7 @@ def fit(
     try_network(prepared, machine)  # One that cannot be made or does not fit must fail before anything is written.
     start = None if parent is None else read_start(parent, prepared)
     if not machine.processes.leads:
-        return _train(prepared, machine, RunFolder(path), Silent(), kept, start)
+        return train(prepared, machine, RunFolder(path), Silent(), kept, start)
     folder = RunFolder.create(path, parent=start.name if start else None)
     with folder.lock():
         document = to_document(prepared.settings)
@@ -148,7 +132,7 @@ def fit(
         if start is not None:
             start.hand_on(folder)
         folder.seal(folder.config, *folder.description)
-        result = _train(prepared, machine, folder, progress, kept, start)
+        result = train(prepared, machine, folder, progress, kept, start)
     if alone:
         _warn(filter(None, map(result.summary.get, ("caution", "hint"))))
     return result
@@ -224,86 +208,14 @@ def _resume(
     if not is_leader():
         if folder.status().state == "finished":
             return _finished(prepared, folder)
-        return _train(prepared, choose_machine(prepared.settings.hardware), folder, Silent(), None)
+        return train(prepared, choose_machine(prepared.settings.hardware), folder, Silent(), None)
     with folder.lock():
         progress.note(
             "resuming with the run's own settings; only those of the hardware (device, workers, threads) may differ."
         )
         if folder.status().state == "finished":
             return _finished(prepared, folder)
-        return _train(prepared, choose_machine(prepared.settings.hardware), folder, progress, None)
-
-
-def _train(
-    prepared: Plan,
-    machine: Machine,
-    folder: RunFolder,
-    progress: Progress,
-    kept: PassingFolder | None,
-    start: Start | None = None,
-) -> Result:
-    history, checkpoints = History(folder.history), CheckpointStore(folder.checkpoint)
-    checkpoint = checkpoints.load() if machine.processes.leader_says(checkpoints.exists()) else None
-    prepared = prepared if checkpoint is None else with_its_table(prepared, checkpoint)
-    engine, lines = build_engine(prepared, machine, folder.path / "table")
-    leads, interval = machine.processes.leads, prepared.settings.hardware.checkpoint_seconds
-    names, log = prepared.dataset.class_names, LogFile(folder.log) if leads else None
-    sittings = Sittings.of(machine, prepared.settings)
-    told: dict[str, Any] = {"classes": names, "options": prepared.settings.options}
-    session = Session(history, checkpoints, progress, interval, sittings, writes=leads, log=log, **told)
-    if prepared.noise_told:
-        session.note(f"noise {prepared.settings.data.noise}: {prepared.noise_told}.")
-    for line in (*prepared.warnings, *lines):
-        session.note(line)
-    if checkpoint is not None:
-        restore(engine, checkpoint, checkpoints.path, session, prepared.settings.hardware)
-        del checkpoint  # Its arrays may take as much memory as the run.
-    else:
-        if leads:
-            history.restore(b"")
-        if start is not None:
-            session.note(start.line)
-            start.apply(engine.state)
-        # All that a start gives is in this first checkpoint: a resume needs neither it nor the run it came from.
-        engine.save(session)
-    if leads:
-        folder.set_state("running")
-    progress.started(engine.phases, engine.epoch)
-    with session.listening():
-        try:
-            with blamed(prepared.settings.method):
-                engine.train(session)
-        except Stopped:
-            if leads:
-                folder.set_state("stopped")
-            raise Interrupted(folder.path, session.received, _way_on(prepared, folder, kept)) from None
-        except PencilError:
-            # A disk that is full has no room for this either; the line of the error is what counts.
-            with suppress(PencilError):
-                if leads:
-                    folder.set_state("stopped")
-            raise
-    if leads:
-        with blamed(prepared.settings.method):
-            lost = write_outcome(engine, prepared, sittings.environment, folder, history.read())
-        session.report_lost(lost)
-    if log is not None:
-        log.close()
-    if leads:
-        folder.seal(folder.config, *folder.description, *folder.outcome)
-        folder.set_state("finished")
-    machine.processes.leader_says(True)  # The others wait for what the leading one has written.
-    return Result(with_planes(engine.state.network.eval()), folder.path, kept, prepared.dataset.terms)
-
-
-def _way_on(prepared: Plan, folder: RunFolder, kept: PassingFolder | None) -> str:
-    """Say how a stopped run goes on; the shell cannot where nothing of it is kept, or it was given data in Python."""
-    if kept is not None:
-        return "nothing is kept of a run without out, so begin again."
-    if prepared.own_network is not None or prepared.settings.data.source.startswith("<"):
-        return f"go on with: pencil.fit(…, out={str(folder.path)!r}, resume=True), and what it was given before."
-    place = place_in_words(prepared.settings.data, from_document(read_toml(folder.config)), folder)
-    return f"go on with: {resume_command(folder.path, to_document(prepared.settings))}{place}"
+        return train(prepared, choose_machine(prepared.settings.hardware), folder, progress, None)
 
 
 def _finished(prepared: Plan, folder: RunFolder) -> Result:

@@ -13,8 +13,8 @@ from pencil.data import Preparation
 from pencil.errors import PencilError
 from pencil.results.folder import RunFolder
 from pencil.results.seal import seal
-from pencil.run.fit import Interrupted
 from pencil.run.planning.preparation import read_preparation
+from pencil.run.train import Interrupted
 
 from ..test_from import Stopping
 
