@@ -106,10 +106,11 @@ def test_forward_is_one_graph(name: str) -> None:
     assert explanation.graph_break_count == 0
 
 
-def test_preact_resnet32_can_start_as_torch_0_4_1_does() -> None:
+@pytest.mark.parametrize("name", ["preact_resnet32", "preact_resnet34"])
+def test_pre_activated_networks_can_start_as_torch_0_4_1_does(name: str) -> None:
     """Its layers' reset_parameters: weights and biases uniform within ±1/√fan_in, scales of BN uniform from 0 to 1."""
     torch.manual_seed(0)
-    network = backbones.create("preact_resnet32", SMALL, 10, {"start": "torch-0.4.1"})
+    network = backbones.create(name, SMALL, 10, {"start": "torch-0.4.1"})
     for module in network.modules():
         if isinstance(module, nn.Conv2d | nn.Linear):
             drawn = [module.weight] if module.bias is None else [module.weight, module.bias]
@@ -123,9 +124,22 @@ def test_preact_resnet32_can_start_as_torch_0_4_1_does() -> None:
     assert not any(norm.bias.any() for norm in norms)
 
 
-def test_a_start_that_is_none_is_refused() -> None:
-    with pytest.raises(PencilError, match=r'no start "torch"\. Did you mean "torch-0\.4\.1"'):
-        backbones.create("preact_resnet32", SMALL, 10, {"start": "torch"})
+@pytest.mark.parametrize("name", ["preact_resnet32", "preact_resnet34"])
+def test_a_start_that_is_none_is_refused(name: str) -> None:
+    with pytest.raises(PencilError, match=rf'{name} has no start "torch"\. Did you mean "torch-0\.4\.1"'):
+        backbones.create(name, SMALL, 10, {"start": "torch"})
+
+
+@pytest.mark.parametrize("normalised", [True, False])
+def test_preact_resnet34_can_leave_its_last_features_as_they_are(normalised: bool) -> None:
+    torch.manual_seed(0)
+    network = backbones.create("preact_resnet34", SMALL, 10, {"final_norm": normalised})
+    seen: list[torch.Tensor] = []
+    network.get_submodule("classifier").register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0]))
+    network(torch.randn(2, 3, 32, 32))
+    # A scale and a shift for each of 512 channels; what is activated is never below zero.
+    assert count(network) == 21_280_330 - (0 if normalised else 2 * 512)
+    assert bool((seen[0] < 0).any()) is not normalised
 
 
 @pytest.mark.parametrize("side", [8, 12, 28, 32, 64])

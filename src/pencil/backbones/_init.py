@@ -1,8 +1,11 @@
 """Initialisation, shared by the convolutional networks."""
 
+from collections.abc import Callable
 from math import sqrt
 
 from torch import nn
+
+from pencil.errors import PencilError, did_you_mean
 
 
 def he_initialise(network: nn.Module) -> None:
@@ -26,4 +29,11 @@ def torch041_initialise(network: nn.Module) -> None:
             nn.init.uniform_(module.weight)
 
 
-STARTS = {"he": he_initialise, "torch-0.4.1": torch041_initialise}
+_STARTS = {"he": he_initialise, "torch-0.4.1": torch041_initialise}
+
+
+def find_start(name: str, backbone: str) -> Callable[[nn.Module], None]:
+    """Return the initialisation that an option `start` names."""
+    if name not in _STARTS:
+        raise PencilError(f'{backbone} has no start "{name}".{did_you_mean(name, _STARTS)}')
+    return _STARTS[name]

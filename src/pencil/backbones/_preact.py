@@ -44,13 +44,14 @@ class PreActResNet(nn.Module):
         widths: Sequence[int],
         blocks: Sequence[int],
         initialise: Callable[[nn.Module], None] = he_initialise,
+        final_norm: bool = True,
     ) -> None:
         super().__init__()
         self.stem = Stem(channels, widths[0], 3, 1, 1, bias=False)
         stages = [_stage(widths[0], widths[0], blocks[0], stride=1)]
         stages += [_stage(a, b, n, stride=2) for (a, b), n in zip(pairwise(widths), blocks[1:], strict=True)]
         self.stages = nn.ModuleList(stages)
-        self.norm = NormReLU(widths[-1])
+        self.norm = NormReLU(widths[-1]) if final_norm else None
         self.classifier = nn.Linear(widths[-1], num_classes)
         initialise(self)
 
@@ -59,7 +60,7 @@ class PreActResNet(nn.Module):
         for stage in self.stages:
             for block in stage.children():
                 hidden, moments = block(hidden, moments)
-        features = self.norm(hidden, moments=moments)
+        features = hidden if self.norm is None else self.norm(hidden, moments=moments)
         logits: Tensor = self.classifier(features.mean(dim=(2, 3)))
         return logits
 

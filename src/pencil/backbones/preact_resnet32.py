@@ -2,16 +2,14 @@
 
 from torch import nn
 
-from pencil.backbones._init import STARTS
+from pencil.backbones._init import find_start
 from pencil.backbones._preact import PreActResNet
 from pencil.backbones._spec import image_channels
-from pencil.errors import PencilError, did_you_mean
 from pencil.types import InputSpec
 
 
 def build(spec: InputSpec, num_classes: int, *, start: str = "he") -> nn.Module:
     """Make the network; `start` says how its weights are drawn: "he", or "torch-0.4.1" as that version draws them."""
     channels = image_channels(spec, "preact_resnet32", smallest=8)
-    if start not in STARTS:
-        raise PencilError(f'preact_resnet32 has no start "{start}".{did_you_mean(start, STARTS)}')
-    return PreActResNet(channels, num_classes, widths=(32, 64, 128), blocks=(5, 5, 5), initialise=STARTS[start])
+    initialise = find_start(start, "preact_resnet32")
+    return PreActResNet(channels, num_classes, widths=(32, 64, 128), blocks=(5, 5, 5), initialise=initialise)

@@ -2,12 +2,21 @@
 
 from torch import nn
 
+from pencil.backbones._init import find_start
 from pencil.backbones._preact import PreActResNet
 from pencil.backbones._spec import image_channels
 from pencil.types import InputSpec
 
+WIDTHS, BLOCKS = (64, 128, 256, 512), (3, 4, 6, 3)
 
-def build(spec: InputSpec, num_classes: int) -> nn.Module:
-    """Make the network."""
+
+def build(spec: InputSpec, num_classes: int, *, start: str = "he", final_norm: bool = True) -> nn.Module:
+    """Make the network; `start` as for preact_resnet32, `final_norm` says whether the last features are normalised.
+
+    He et al. normalise and activate them before the mean that the classifier sees; some public versions do not.
+    """
     channels = image_channels(spec, "preact_resnet34", smallest=8)
-    return PreActResNet(channels, num_classes, widths=(64, 128, 256, 512), blocks=(3, 4, 6, 3))
+    initialise = find_start(start, "preact_resnet34")
+    return PreActResNet(
+        channels, num_classes, widths=WIDTHS, blocks=BLOCKS, initialise=initialise, final_norm=final_norm
+    )

@@ -23,8 +23,8 @@ def reproduce(
     what: Annotated[
         list[str],
         Argument(
-            help="table2 … table6, figure2, figure3, clean, start, ablation, default, fast, switches, or one row or "
-            "cell (table3/pencil/symmetric-50); several share one queue. Or: results."
+            help="table2 … table6, figure2, figure3, clean, start, larger, ablation, default, fast, switches, or one "
+            "row or cell (table3/pencil/symmetric-50); several share one queue. Or: results."
         ),
     ],
     cells: Annotated[
