@@ -114,8 +114,9 @@ class Index:
         if wanted.low > 0 or wanted.high < 1:
             mask &= (self.quality >= wanted.low) & (self.quality <= wanted.high)
         if wanted.find:
-            # The same letter may be one sign or two (names of files from a Mac), and is typed as one.
-            names = pc.utf8_normalize(self.table["id"], "NFC")
-            found = pc.match_substring(names, normalize("NFC", wanted.find), ignore_case=True)
+            # The same letter may be one sign or two (names of files from a Mac), and is typed as one. Arrow 15 cannot
+            # put two together, so they are taken apart.
+            names = pc.utf8_normalize(self.table["id"], "NFD")
+            found = pc.match_substring(names, normalize("NFD", wanted.find), ignore_case=True)
             mask &= found.to_numpy(zero_copy_only=False).astype(np.bool_)
         return mask
