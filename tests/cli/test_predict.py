@@ -288,6 +288,15 @@ def test_the_runs_own_label_column_is_known_among_others(pencil: Command, number
     assert "preprocessing.json" in pencil("predict", numbered, batch).line
 
 
+def test_a_table_may_have_test_or_held_out_rows_alone(pencil: Command, numbered: Path) -> None:
+    for word, split in (("test", "test"), ("val", "held-out")):
+        alone = write_table(f"{word}.csv", "a,label,split", [f"{n % 3},{n % 3 + 1},{word}" for n in range(4)])
+        assert predict_run(numbered, alone).given.tolist() == [0, 1, 2, 0]
+        assert len(pencil("predict", numbered, alone, "--split", split).out.splitlines()) == 5
+        assert f"{word} has no train set, only {split}" in pencil("audit", numbered, alone).line
+        assert len(pencil("audit", numbered, alone, "--split", split).out.splitlines()) == 5
+
+
 def test_a_run_with_sets_by_column_still_refuses_other_words(pencil: Command) -> None:
     lines = [f"{n % 3},{n % 3},{'test' if n % 5 == 0 else 'train'}" for n in range(30)]
     assert (

@@ -72,7 +72,7 @@ def _read(path: tables.Place, request: Request) -> Dataset:
     marks = _trusted(table, request)
     everything = Examples(seen.inputs, seen.ids, encoded.given, encoded.distribution, marks, known, seen.texts)
     split = split_column(table, request)
-    sets = _split(everything, table, split)
+    sets = _split(everything, table, split, train_needed=request.labels_needed)
     return Dataset(
         path.stem, classes, sets["train"], seen.preparation, held_out=sets.get("held_out"), test=sets.get("test"),
         default_backbone=seen.backbone, facts={**seen.facts, "label_column": label, "split_column": split},
@@ -237,7 +237,7 @@ def _features(
     return rows, facts | ({"left_out": found.line} if found.line else {}), texts or None
 
 
-def _split(everything: Examples, table: Any, name: str) -> dict[str, Examples]:
+def _split(everything: Examples, table: Any, name: str, *, train_needed: bool) -> dict[str, Examples]:
     if not name:
         return {"train": everything}
     words = np.array([word.strip().lower() for word in tables.texts(table, name)])
@@ -245,6 +245,6 @@ def _split(everything: Examples, table: Any, name: str) -> dict[str, Examples]:
         if word not in SETS:
             raise PencilError(f'row {row + 1}, column "{name}" is "{word}"; give train, val or test.')
     kinds = np.array([SETS[word] for word in words.tolist()])
-    if "train" not in kinds:
+    if train_needed and "train" not in kinds:
         raise PencilError(f'the column "{name}" marks no row as train; give some to train on.')
-    return {kind: everything.take(np.flatnonzero(kinds == kind)) for kind in sorted(set(kinds.tolist()))}
+    return {kind: everything.take(np.flatnonzero(kinds == kind)) for kind in sorted({"train", *kinds.tolist()})}

@@ -239,12 +239,13 @@ def _misfit(name: str, column: str, known: Collection[str], as_texts: bool) -> s
 def _choose(dataset: Dataset, split: str) -> Examples:
     splits = {"train": dataset.train, "held-out": dataset.held_out, "test": dataset.test}
     if not split:
-        return dataset.train if dataset.test is None else dataset.test
+        return dataset.test or dataset.train or dataset.held_out or dataset.train
     if split not in splits:
         raise PencilError(f'there is no split "{split}".{did_you_mean(split, splits)}')
     chosen = splits[split]
-    if chosen is None:
-        raise PencilError(f"{dataset.name} has no {split} set; leave --split out to predict all of it.")
+    if not chosen:
+        there = ", ".join(name for name, examples in splits.items() if examples)
+        raise PencilError(f"{dataset.name} has no {split} set, only {there}; name what it has by --split.")
     return chosen
 
 
