@@ -3,6 +3,7 @@
 import datetime
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import torch
 
@@ -138,6 +139,14 @@ def test_a_frame_of_one_column_is_its_values(column):
 def test_a_frame_of_names_is_no_list_of_its_columns():
     pandas = pytest.importorskip("pandas")
     assert as_values(pandas.DataFrame({"l": ["a", "b"], "m": ["b", "a"]})).tolist() == [["a", "b"], ["b", "a"]]
+
+
+@pytest.mark.parametrize("values", [["a", None, "b"], [2**53 + 1, None, 2**53], [[0.5, 0.5], [1.0, 0.0]]])
+def test_arrays_of_arrow_are_what_they_hold(values):
+    expected = [-1 if value is None and isinstance(values[0], int) else value for value in values]
+    for array in (pa.array(values), pa.chunked_array([values])):
+        assert as_values(array).tolist() == expected
+    assert as_values(pa.table({"l": ["a", None]})).tolist() == ["a", None]
 
 
 def test_names_in_bytes_are_texts():

@@ -44,7 +44,9 @@ class Labels:
 
 def as_values(labels: Any) -> NDArray[Any]:
     """Return labels as an array: numbers, soft labels, votes, or texts with None for "no label"."""
-    labels = plain(labels)
+    # Arrow's own values would be names, None among them.
+    is_arrow = hasattr(labels, "to_pylist") and not hasattr(labels, "columns")
+    labels = labels.to_pylist() if is_arrow else plain(labels)
     if isinstance(labels, (Mapping, Set, Iterator)):
         kind = type(labels).__name__
         raise PencilError(f"labels are a {kind}; give a list or an array, one label for each example in their order.")
