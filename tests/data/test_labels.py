@@ -163,6 +163,13 @@ def test_numbers_too_large_to_count_are_names():
     np.testing.assert_array_equal(encode(values, names, by_name=True).given, [2, 0, 1])
 
 
+@pytest.mark.parametrize("none", [None, np.nan, -1])
+def test_numbers_too_large_to_count_are_names_beside_missing_ones(none):
+    labels = np.array([2**63, none, 7], dtype=object)
+    assert as_values(labels).tolist() == [str(2**63), None, "7"]
+    assert as_names(labels).tolist() == [str(2**63), None, "7"]
+
+
 def test_labels_of_16_bits_are_read_without_a_warning(recwarn):
     assert class_names_of(as_values(np.array([0, 1, np.nan], dtype=np.float16))) == ("0", "1")
     assert not recwarn.list

@@ -95,10 +95,14 @@ def _from_objects(array: NDArray[Any]) -> NDArray[Any]:
         return np.array(array.tolist())
     array = np.array([as_text(value, "label") if isinstance(value, bytes) else value for value in array], dtype=object)
     missing = np.array([_is_missing(value) for value in array], dtype=bool)
-    if not all(isinstance(value, (Real, np.bool_)) for value in array[~missing]):
+    whole = all(isinstance(value, (Integral, np.bool_)) for value in array[~missing])
+    large = whole and any(abs(int(value)) >= 2**63 for value in array[~missing])
+    if large:
+        missing |= array == UNLABELLED
+    if large or not all(isinstance(value, (Real, np.bool_)) for value in array[~missing]):
         texts = [None if gone else str(value) for value, gone in zip(array, missing, strict=True)]
         return np.array(texts, dtype=object)
-    if all(isinstance(value, (Integral, np.bool_)) and abs(int(value)) < 2**63 for value in array[~missing]):
+    if whole:
         # Not by way of floats, which merge large ones.
         return np.array([UNLABELLED if gone else int(value) for value, gone in zip(array, missing, strict=True)])
     return _whole(np.array([np.nan if gone else float(value) for value, gone in zip(array, missing, strict=True)]))
