@@ -170,6 +170,12 @@ def test_numbers_too_large_to_count_are_names_beside_missing_ones(none):
     assert as_names(labels).tolist() == [str(2**63), None, "7"]
 
 
+@pytest.mark.parametrize("label", [{"left": 0.5, "right": 1.5}, {"cat", "dog"}])
+def test_a_label_of_several_parts_is_refused(label):
+    with pytest.raises(PencilError, match=f"row 2 is a {type(label).__name__}; give one name or number"):
+        as_values([None, label])
+
+
 def test_labels_of_16_bits_are_read_without_a_warning(recwarn):
     assert class_names_of(as_values(np.array([0, 1, np.nan], dtype=np.float16))) == ("0", "1")
     assert not recwarn.list

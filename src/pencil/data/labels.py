@@ -100,12 +100,19 @@ def _from_objects(array: NDArray[Any]) -> NDArray[Any]:
     if large:
         missing |= array == UNLABELLED
     if large or not all(isinstance(value, (Real, np.bool_)) for value in array[~missing]):
-        texts = [None if gone else str(value) for value, gone in zip(array, missing, strict=True)]
+        texts = [None if missing[row] else _spelled(value, row) for row, value in enumerate(array)]
         return np.array(texts, dtype=object)
     if whole:
         # Not by way of floats, which merge large ones.
         return np.array([UNLABELLED if gone else int(value) for value, gone in zip(array, missing, strict=True)])
     return _whole(np.array([np.nan if gone else float(value) for value, gone in zip(array, missing, strict=True)]))
+
+
+def _spelled(value: Any, row: int) -> str:
+    if isinstance(value, (Mapping, Set)):
+        kind = type(value).__name__
+        raise PencilError(f"the label in row {row + 1} is a {kind}; give one name or number for each example.")
+    return str(value)
 
 
 def _is_missing(value: Any) -> bool:
