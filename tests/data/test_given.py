@@ -99,6 +99,24 @@ def test_classes_are_called_what_the_column_of_labels_calls_them(values: list[An
         assert again == given, "whatever compares them finds them the same"
 
 
+@pytest.mark.parametrize(
+    ("values", "names"),
+    [
+        (pd.cut([1.0, 5.0, 9.0, np.nan], [0.5, 4, 8, 12]), ("(0.5, 4.0]", "(4.0, 8.0]", "(8.0, 12.0]")),
+        (pd.arrays.IntervalArray.from_tuples([(1, 2), (2, 3), (2, 3), None]), ("(1.0, 2.0]", "(2.0, 3.0]")),
+        (pd.PeriodIndex(["2024", "2025", "2025", None], freq="Y"), ("2024", "2025")),
+    ],
+)
+def test_intervals_and_periods_are_called_what_pandas_calls_them(values: Any, names: tuple[str, ...]) -> None:
+    frame = pd.DataFrame({"a": [1.0, 2.0, 3.0, 4.0], "kind": values})
+    kept = frame.copy()
+    for found in (from_frame(frame, "kind"), from_frame(frame[["a"]], values)):
+        assert found.class_names == names
+        assert found.train.given.tolist()[::3] == [0, -1]
+    assert from_frame(frame, [0, 1, 0, 1]).facts["features"] == ["a", "kind=", *(f"kind={name}" for name in names)]
+    pd.testing.assert_frame_equal(frame, kept)
+
+
 def test_a_dataset_that_is_ready_has_no_options() -> None:
     with pytest.raises(PencilError, match=r'a pencil\.data\.Dataset has no option "label"'):
         from_given(from_given(flowers(), by_kind()), by_kind())

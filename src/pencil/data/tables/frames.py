@@ -44,11 +44,25 @@ def as_frame(source: Any) -> Frame:
     try:
         if _is_pandas(source):
             _refuse_equal_names([str(name) for name in source.columns])
-            return Frame(pa.Table.from_pandas(source, preserve_index=False))
+            return Frame(pa.Table.from_pandas(_spelled(source), preserve_index=False))
         return Frame(source.to_arrow() if hasattr(source, "to_arrow") else pa.table(source))
     except (pa.ArrowException, TypeError, ValueError) as error:
         reason = " ".join(", ".join(map(str, error.args)).split())
         raise PencilError(f"the data frame cannot be read ({reason}); give each column values of one kind.") from error
+
+
+def _spelled(frame: Any) -> Any:
+    """Return a frame of pandas with its intervals and periods as texts: Arrow knows their ends and numbers alone."""
+    changed = frame.copy(deep=False)
+    for name, kind in frame.dtypes.items():
+        own = kind.categories.dtype if hasattr(kind, "categories") else kind
+        if not str(own).startswith(("interval", "period")):
+            continue
+        if own is kind:
+            changed[name] = frame[name].astype(object).map(str, na_action="ignore")
+        else:
+            changed[name] = frame[name].cat.rename_categories(str)
+    return changed
 
 
 def _refuse_equal_names(names: Sequence[str]) -> None:
