@@ -64,6 +64,15 @@ def test_images_by_path_and_sets_by_column(fakes, load_data, tmp_path):
     assert data.preparation.kind == "images" and data.default_backbone == "small_cnn"
 
 
+def test_a_row_without_an_image_is_named_wherever_it_is(load_data, tmp_path):
+    for row in (0, 1):
+        paths = [None if place == row else f"photos/{place}" for place in range(3)]
+        table = pa.table({"path": paths, "width": [5, 7, 6], "label": ["x", "y", "x"]})
+        pa.parquet.write_table(table, tmp_path / "t.parquet")
+        with pytest.raises(PencilError, match=f'row {row + 1}, column "path" is empty'):
+            load_data(tmp_path / "t.parquet")
+
+
 def test_soft_labels_votes_and_annotators(load_data, tmp_path):
     path = csv(tmp_path, "x,cat,dog,p1,p2,p3\n1,1,3,dog,dog,cat\n2,4,0,cat,,\n3,0,0,,,\n4,1,1,cat,dog,cat\n")
     votes = load_data(path, options={"votes": ["cat", "dog"], "features": "x"}, held_out=0.0)

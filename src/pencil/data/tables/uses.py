@@ -9,7 +9,7 @@ from pencil.data.images import held_images
 from pencil.data.images.decode import is_image_name
 from pencil.data.request import Request
 from pencil.data.tables import trained_features
-from pencil.data.tables.columns import column
+from pencil.data.tables.columns import column, is_text
 from pencil.data.tables.files import Place
 from pencil.data.tables.frames import Frame
 from pencil.data.tables.label_cells import NUMBER
@@ -128,7 +128,7 @@ def image_column(table: Any, request: Request) -> str:
         return request.text("image")
     if held := held_images.column_of_images(table):
         return held
-    usual = (name for name in table.column_names if _bare(name) in _IMAGE_NAMES and _is_text(table, name))
+    usual = (name for name in table.column_names if _bare(name) in _IMAGE_NAMES and is_text(column(table, name).type))
     alike = (name for name in table.column_names if _IMAGE_ALIKE.fullmatch(_bare(name)) and _names_images(table, name))
     return next(chain(usual, alike), "")
 
@@ -136,7 +136,3 @@ def image_column(table: Any, request: Request) -> str:
 def _names_images(table: Any, name: str) -> bool:
     cells = [cell for cell in column(table, name).to_pylist() if cell not in (None, "")]
     return bool(cells) and all(isinstance(cell, str) and is_image_name(cell) for cell in cells)
-
-
-def _is_text(table: Any, name: str) -> bool:
-    return bool(isinstance(column(table, name)[0].as_py(), str))
