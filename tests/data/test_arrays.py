@@ -110,6 +110,10 @@ def test_own_ids_must_differ_and_be_complete():
         from_arrays(np.zeros((3, 2)), [0, 1, 0], ids=["k", "l"])
 
 
+def test_ids_in_a_tensor_are_its_numbers():
+    assert from_arrays(np.zeros((2, 2)), [0, 1], ids=torch.tensor([7, 5])).train.ids.tolist() == ["7", "5"]
+
+
 def test_ids_may_come_in_bytes():
     data = from_arrays(np.zeros((2, 2)), [0, 1], ids=np.array([b"k", "ö".encode()]))
     assert data.train.ids.tolist() == ["k", "ö"]

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from pencil.data.dataset import UNLABELLED, Dataset, Examples
 from pencil.data.spaced import in_chunks, is_stored, nbytes, spaced
+from pencil.data.tensors import plain
 from pencil.errors import PencilError
 
 _HASHED = 2**28
@@ -63,7 +64,7 @@ def _digests(rows: NDArray[Any]) -> NDArray[np.uint64]:
 
 def given_ids(ids: Sequence[Any] | NDArray[Any], count: int) -> NDArray[np.str_]:
     """Take a user's own ids, one for each example, all different."""
-    named = np.array([as_text(name, "id") for name in ids], dtype=np.str_)
+    named = np.array([as_text(name, "id") for name in plain(ids)], dtype=np.str_)
     if len(named) != count:
         raise PencilError(f"there are {len(named)} ids for {count} examples; give one each.")
     check_unique(named)
