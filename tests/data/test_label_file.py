@@ -68,6 +68,21 @@ def test_lines(examples, tmp_path, text):
     np.testing.assert_array_equal(given(examples, tmp_path / "l.csv"), WANTED)
 
 
+@pytest.mark.parametrize(
+    ("content", "wanted"),
+    [
+        ("1\n0\n1\n\n", [1, 0, 1, -1]),
+        ("label\n\ncat\n\ndog\n\n\n", [-1, 0, -1, 1]),
+        ("\n1\n0\n1", [-1, 1, 0, 1]),
+        ("1\n0\n\n1\n\n0\n", [1, 0, 1, 0]),
+        ("1\n0\n1\n0\n\n\n", [1, 0, 1, 0]),
+    ],
+)
+def test_an_empty_line_is_no_label_where_each_example_has_a_line(examples, tmp_path, content, wanted):
+    (tmp_path / "l.txt").write_text(content)
+    np.testing.assert_array_equal(given(examples, tmp_path / "l.txt"), wanted)
+
+
 def test_the_labels_of_an_earlier_run(examples, tmp_path):
     table = {"id": ["d", "c", "b", "a"], "given": [0, 0, 0, 0], "corrected": [None, 1, 0, 1]}
     pa.parquet.write_table(pa.table(table), tmp_path / "labels.parquet")

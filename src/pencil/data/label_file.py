@@ -137,7 +137,8 @@ def _that_names(columns: Iterable[list[str]], wanted: NDArray[np.str_]) -> list[
 
 def _read_lines(path: Path, key: str, wanted: NDArray[np.str_]) -> tuple[Any, list[str] | None]:
     with path.open(newline="", encoding="utf-8-sig") as file:
-        rows = [row for row in csv.reader(file) if row]
+        lines = list(csv.reader(file))
+    rows = [row for row in lines if row]
     if not rows:
         raise PencilError("it is empty; write one label a line.")
     if other := next((mark for mark in ";\t" if all(len(row) == 1 and mark in row[0] for row in rows)), ""):
@@ -148,9 +149,11 @@ def _read_lines(path: Path, key: str, wanted: NDArray[np.str_]) -> tuple[Any, li
     if key or "label" in header or (header[0] == "id" and len(header) > 1) or len(header) > 2:
         column = header.index(_column(key, header))
         named = header.index("id") if "id" in header else 1 - column if len(header) == 2 else None
-        rows = rows[1:]
+        rows, lines = rows[1:], lines[lines.index(header) + 1 :]
     else:
         column, named = (1, 0) if len(header) > 1 else (0, None)
+    if len(header) == 1:
+        rows = _with_gaps(lines, len(wanted)) or rows
     for line, row in enumerate(rows, start=1):
         if len(row) != len(header):
             raise PencilError(f"row {line} has {len(row)} fields, the first line {len(header)}; make them equal.")
@@ -159,6 +162,12 @@ def _read_lines(path: Path, key: str, wanted: NDArray[np.str_]) -> tuple[Any, li
         return values, [row[named] for row in rows]
     others = ([row[place] for row in rows] for place in range(len(header)) if place != column)
     return values, _that_names(others, wanted)
+
+
+def _with_gaps(lines: list[list[str]], count: int) -> list[list[str]]:
+    """Return a line for each example, empty ones being no label; nothing where there are not as many."""
+    rows = [line or [""] for line in lines]
+    return rows[:count] if len(rows) >= count and not any(lines[count:]) else []
 
 
 def _by_id(values: NDArray[Any], ids: list[str], wanted: NDArray[np.str_], path: Path) -> NDArray[Any]:
