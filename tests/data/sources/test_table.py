@@ -1,6 +1,7 @@
 """Tables of features or of image paths."""
 
 import io
+import re
 import tracemalloc
 from decimal import Decimal
 
@@ -542,6 +543,15 @@ def test_digits_that_32_bits_do_not_hold_are_told(tmp_path):
 def test_features_of_one_name_are_refused(load_data, tmp_path):
     with pytest.raises(PencilError, match='two features would be called "a=b"; rename the column'):
         load_data(csv(tmp_path, "a,a=b,label\nb,1,x\nc,2,y\n"))
+
+
+@pytest.mark.parametrize("lines", ["a,a=b,label\n1,c,x\n2,d,y\n", "a[0],a[0]=u,label\n1,c,x\n2,d,y\n"])
+def test_columns_whose_features_a_run_would_mix_up_are_refused(load_data, tmp_path, lines):
+    longer, shorter = (re.escape(name) for name in reversed(lines.split(",")[:2]))
+    with pytest.raises(PencilError, match=f'column "{longer}" would pass for those of the column "{shorter}"'):
+        load_data(csv(tmp_path, lines))
+    numbers = lines.replace("c", "3").replace("d", "4")
+    assert len(load_data(csv(tmp_path, numbers), held_out=0.0).facts["features"]) == 2
 
 
 def test_texts_of_several_lines_in_a_large_file(load_data, tmp_path):

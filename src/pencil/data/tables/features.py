@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from pencil.data.arrays import as_rows, blurred, missing
 from pencil.data.dataset import DataFacts
 from pencil.data.tables.columns import as_floats, as_texts, column, counts, is_text
+from pencil.data.tables.trained_features import columns_of
 from pencil.data.tables.vectors import is_vector, vectors
 from pencil.data.tables.words import word_features
 from pencil.errors import PencilError
@@ -39,10 +40,20 @@ def features(table: Any, names: Sequence[str], words: Collection[str] = ()) -> t
     twice = [title for title, count in Counter(titles).items() if count > 1]
     if twice:
         raise PencilError(f'two features would be called "{twice[0]}"; rename the column "{twice[0]}" or its fellow.')
+    _refuse_unclear(titles, columns, table.column_names)
     exact = np.concatenate(parts, axis=1)
     rows = as_rows(exact, titles)
     told: DataFacts = {**blurred(exact, rows, titles), **missing(rows, titles)}
     return rows, {**told, "features": titles, "columns": columns, "levels": together}
+
+
+def _refuse_unclear(titles: Sequence[str], columns: Sequence[str], known: Collection[str]) -> None:
+    """Refuse features that would be read from another column when the run predicts, as "a=b=c" of "a" or of "a=b"."""
+    for own, (found, _) in zip(columns, columns_of(titles, known), strict=True):
+        if found != own:
+            raise PencilError(
+                f'the features of the column "{own}" would pass for those of the column "{found}"; rename one.'
+            )
 
 
 def _feature(table: Any, name: str) -> tuple[NDArray[Any], list[str]]:
