@@ -114,6 +114,13 @@ def test_ids_in_a_tensor_are_its_numbers():
     assert from_arrays(np.zeros((2, 2)), [0, 1], ids=torch.tensor([7, 5])).train.ids.tolist() == ["7", "5"]
 
 
+@pytest.mark.parametrize("name", ["ids", "texts", "class_names"])
+@pytest.mark.parametrize("values", [np.array([["k"], ["l"]]), np.array("kl")])
+def test_names_that_are_no_list_are_refused(name, values):
+    with pytest.raises(PencilError, match=r"(ids|texts|class names) have shape \(.*\); give a list"):
+        from_arrays(np.zeros((2, 2)), [0, 1], **{name: values})
+
+
 def test_ids_may_come_in_bytes():
     data = from_arrays(np.zeros((2, 2)), [0, 1], ids=np.array([b"k", "ö".encode()]))
     assert data.train.ids.tolist() == ["k", "ö"]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pencil.data import labels
 from pencil.data.as_given import as_tensors, describe_tensors
 from pencil.data.dataset import ArrayInputs, DataFacts, Dataset, Examples, Preparation
-from pencil.data.identity import as_text, content_ids, given_ids
+from pencil.data.identity import content_ids, given_ids, listed
 from pencil.data.tensors import as_array, plain
 from pencil.errors import PencilError
 
@@ -47,12 +47,12 @@ def from_arrays(
     """
     inputs = as_tensors(x) if raw else as_inputs(x)
     sets = [labels.as_values(values) for values in (y, clean, test[1] if test else None) if values is not None]
-    named = None if class_names is None else tuple(as_text(one, "class name") for one in class_names)
+    named = None if class_names is None else tuple(listed(class_names, "class name"))
     names = labels.class_names_of(*sets) if named is None else named
     by_name = class_names is None
     train = _examples(inputs, y, names, by_name, ids=ids, clean=clean, trusted=trusted)
     if texts is not None:
-        said = np.array([as_text(text, "text") for text in texts], dtype=np.object_)
+        said = np.array(listed(texts, "text"), dtype=np.object_)
         train = replace(train, texts={"text": _counted(said, len(train), "texts")})
     held_for_test = None if test is None else _test_examples(test, inputs, names, by_name, raw)
     preparation, backbone, facts = (describe_tensors(inputs), "", DataFacts()) if raw else describe_inputs(inputs)

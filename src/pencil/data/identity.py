@@ -64,11 +64,19 @@ def _digests(rows: NDArray[Any]) -> NDArray[np.uint64]:
 
 def given_ids(ids: Sequence[Any] | NDArray[Any], count: int) -> NDArray[np.str_]:
     """Take a user's own ids, one for each example, all different."""
-    named = np.array([as_text(name, "id") for name in plain(ids)], dtype=np.str_)
+    named = np.array(listed(ids, "id"), dtype=np.str_)
     if len(named) != count:
         raise PencilError(f"there are {len(named)} ids for {count} examples; give one each.")
     check_unique(named)
     return named
+
+
+def listed(values: Any, what: str) -> list[str]:
+    """Return a list of names as texts; a table of them, or one alone, is none."""
+    values = plain(values)
+    if getattr(values, "ndim", 1) != 1:
+        raise PencilError(f"{what}s have shape {tuple(values.shape)}; give a list of them.")
+    return [as_text(value, what) for value in values]
 
 
 def as_text(name: Any, what: str) -> str:
