@@ -1,5 +1,6 @@
 """Hugging Face datasets, loaded and by name, with the real library."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from PIL import Image
 
 from pencil.data import Request, from_hugging_face
+from pencil.data.sources import table
 from pencil.data.sources.hf import read
 from pencil.errors import PencilError
 
@@ -248,6 +250,19 @@ def test_each_split_has_its_own_order_of_classes(tmp_path: Path, kind: str) -> N
     found = from_hugging_face(source, request(tmp_path))
     assert found.class_names == ("cat", "dog") and found.train.given.tolist() == [0, 1, 1]
     assert found.test is not None and found.test.given.tolist() == [0, 1, -1]
+
+
+def test_classes_beside_the_label_are_texts_as_in_a_file_of_the_same(tmp_path: Path) -> None:
+    kinds = {"sex": datasets.ClassLabel(names=["f", "m"]), "label": datasets.ClassLabel(names=["a", "b"])}
+    source = datasets.Dataset.from_dict({"sex": [1, 0, -1], "label": [0, 1, 1]}, datasets.Features(kinds))
+    source.to_parquet(tmp_path / "t.parquet")
+    file = table.read(Request(location=tmp_path / "t.parquet"))
+    found = from_hugging_face(source, request(tmp_path))
+    assert found.facts["features"] == file.facts["features"] == ["sex=", "sex=f", "sex=m"]
+    again = from_hugging_face(source, replace(request(tmp_path), trained_features=("sex=", "sex=f", "sex=m")))
+    for dataset in (found, file, again):
+        rows = dataset.train.inputs.read(np.arange(3))
+        np.testing.assert_array_equal(rows, [[0, 0, 1], [0, 1, 0], [1, 0, 0]])
 
 
 def test_true_labels_may_count_the_classes_in_another_order(tmp_path: Path) -> None:

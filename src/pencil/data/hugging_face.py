@@ -19,6 +19,7 @@ from pencil.data.images import image_files
 from pencil.data.images.encoded import EncodedImages
 from pencil.data.request import Request
 from pencil.data.tables import trained_features
+from pencil.data.tables.class_columns import spelled_out
 from pencil.data.tables.learnable import beside, learnable
 from pencil.data.tables.uses import CORRECTED
 from pencil.data.tables.words import MARK
@@ -177,7 +178,7 @@ def _inputs(
     request.refuse_idle(image_files.OPTIONS, "the dataset is learned from by its columns, not by images")
     used = {label, request.text("id"), request.text("clean"), *_said_by_a_run(parts["train"].rows)}
     columns = list(request.texts("features")) or [column for column in kinds if column not in used]
-    table = _joined(parts, columns).with_format("arrow")[:]
+    table = _table(parts, columns)
     chosen, words = bool(request.texts("features")), request.texts("words")
     found = learnable(table, columns, name, chosen=chosen, words=words)
     rows, facts = tables.features(table, found.columns, found.words)
@@ -190,7 +191,7 @@ def _inputs(
 def _as_trained(parts: Mapping[str, Part], titles: Sequence[str]) -> tuple[Inputs, Preparation, str, DataFacts]:
     """Return the features that a run has, whatever these rows alone would make of their columns."""
     columns = dict(trained_features.columns_of(titles, parts["train"].rows.column_names))
-    rows, facts = trained_features.as_trained(_joined(parts, list(columns)).with_format("arrow")[:], titles)
+    rows, facts = trained_features.as_trained(_table(parts, list(columns)), titles)
     preparation, backbone, _ = describe_inputs(rows)
     return ArrayInputs(rows), preparation, backbone, facts
 
@@ -211,7 +212,12 @@ def _texts(parts: Mapping[str, Part], label: str, request: Request, facts: DataF
     used = {label, request.text("id"), request.text("clean"), *(name for name, rest in features if rest[:1] != MARK)}
     shared = set.intersection(*(set(part.rows.column_names) for part in parts.values()))
     columns = [name for name in kinds if name in shared - used and getattr(kinds[name], "dtype", "") in _TEXTS]
-    return beside(_joined(parts, columns).with_format("arrow")[:], ()) if columns else {}
+    return beside(_table(parts, columns), ()) if columns else {}
+
+
+def _table(parts: Mapping[str, Part], columns: list[str]) -> Any:
+    """Return some columns of all sets as a table, in which classes are texts as in a file of the same."""
+    return spelled_out(_joined(parts, columns).with_format("arrow")[:])
 
 
 def _joined(parts: Mapping[str, Part], columns: list[str]) -> Any:
