@@ -165,6 +165,18 @@ def test_test_inputs_must_have_the_same_shape():
         from_arrays(np.zeros((3, 2)), [0, 1, 0], test=(np.zeros((3, 4)), [0, 1, 0]))
 
 
+@pytest.mark.parametrize(("largest", "told"), [(2.0, 3), (0.01, 4), (1.0, 0), (255.0, 0)])
+def test_images_that_lose_most_shades_are_told(largest, told):
+    x = np.linspace(0, largest, 128).reshape(2, 8, 8)
+    for given in (x, torch.from_numpy(x)):
+        line = from_arrays(given, [0, 1]).facts.get("dark", "")
+        assert (
+            line.startswith(f"the images have numbers up to {largest:g}, of which {told} shades") if told else not line
+        )
+    whole = (x * 2 / largest).round()
+    assert "dark" not in from_arrays(whole, [0, 1]).facts, "nothing is lost"
+
+
 def test_large_images_are_photographs():
     data = from_arrays(np.zeros((2, 128, 96, 3), np.uint8), [0, 1])
     assert data.facts["photographs"] and data.default_backbone == "" and data.preparation.crop == 84

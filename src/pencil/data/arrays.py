@@ -23,6 +23,8 @@ LOOKED_AT = 100_000
 """Rows that are enough to tell how much a feature varies."""
 MOST_LOST = 0.25
 """Of what a feature varies by, the share that may be lost where numbers are rounded to 32 bits."""
+MOST_MERGED = 15
+"""The highest pixel of images that are told to have lost shades."""
 
 
 def from_arrays(
@@ -57,7 +59,7 @@ def from_arrays(
     held_for_test = None if test is None else _test_examples(test, inputs, names, by_name, raw)
     preparation, backbone, facts = (describe_tensors(inputs), "", DataFacts()) if raw else describe_inputs(inputs)
     if not raw:
-        facts |= blurred(plain(x), inputs)
+        facts |= blurred(plain(x), inputs) | rounded(plain(x), inputs)
         if inputs.ndim == 2:
             facts |= missing(inputs)
     # With names of classes, numbers count these, as ever, but texts are names.
@@ -194,6 +196,17 @@ def blurred(given: Any, rows: NDArray[Any], columns: Sequence[str] | None = None
     name = columns[known[first]] if columns is not None else f"{known[first] + 1}"
     line = f"column {name} varies by {spread[first]:.3g} around {mean:.12g}, which 32 bits do not tell apart; subtract"
     return {"blurred": f"{line} {mean:.12g} from it."}
+
+
+def rounded(given: Any, pixels: NDArray[Any]) -> DataFacts:
+    """Return a line on images whose numbers lie so near each other that pixels of eight bits merge most of them."""
+    exact = np.asarray(given)
+    if pixels.ndim != 4 or exact.dtype.kind != "f" or pixels.max() > MOST_MERGED or not (exact % 1).any():
+        return {}
+    return {
+        "dark": f"the images have numbers up to {exact.max():.3g}, of which {pixels.max() + 1} shades are left in"
+        " pixels; multiply them by a number, so that the largest is about 1 or 255."
+    }
 
 
 def channels_last(images: NDArray[Any]) -> NDArray[Any]:
