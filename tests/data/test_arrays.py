@@ -1,6 +1,7 @@
 """Arrays in every usual form become the same record, or are refused in one line."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from scipy.sparse import csr_array
 import pencil
 from pencil.data import from_arrays, from_torch
 from pencil.data.arrays import as_inputs
+from pencil.data.transforms.augment import Prepare
 from pencil.errors import PencilError
 
 LABELS = [0, 1, 0, 1]
@@ -178,8 +180,20 @@ def test_images_that_lose_most_shades_are_told(largest, told):
 
 
 def test_large_images_are_photographs():
-    data = from_arrays(np.zeros((2, 128, 96, 3), np.uint8), [0, 1])
+    data = from_arrays(np.zeros((2, 96, 96, 3), np.uint8), [0, 1])
     assert data.facts["photographs"] and data.default_backbone == "" and data.preparation.crop == 84
+
+
+@pytest.mark.parametrize(("height", "width", "pad"), [(128, 96, 12), (128, 40, 5), (8, 200, 1), (20, 28, 2), (4, 6, 0)])
+def test_images_that_are_no_squares_are_seen_whole(height: int, width: int, pad: int) -> None:
+    images = np.random.default_rng(0).integers(0, 256, (3, height, width, 1), dtype=np.uint8)
+    data = from_arrays(images, [0, 1, 0])
+    assert data.preparation.pad == pad
+    how = replace(data.preparation, mean=(0.0,), std=(1.0,), flip=False)
+    raw = torch.from_numpy(images)
+    torch.testing.assert_close(Prepare(how, seed=0)(raw), raw.permute(0, 3, 1, 2).float())
+    epochs = torch.zeros((), dtype=torch.long)
+    assert Prepare(how, seed=0)(raw, torch.arange(3), epochs).shape == (3, 1, height, width)
 
 
 @pytest.mark.parametrize(

@@ -116,14 +116,17 @@ def describe_inputs(inputs: NDArray[Any]) -> tuple[Preparation, str, DataFacts]:
 
 
 def describe_images(shape: tuple[int, int, int], crop: int = 0) -> tuple[Preparation, str, DataFacts]:
-    """Small images are kept, padded by an eighth and mirrored; large ones are photographs, cropped to 7/8."""
+    """Large squares are photographs, cropped to 7/8; all else is seen whole, moved by up to an eighth, and mirrored."""
     height, width, _ = shape
-    if max(height, width) > SMALL_SIDE:
-        side = crop or min(height, width) * 7 // 8
-        return Preparation("images", shape, crop=side, flip=True), "", {"photographs": True}
+    large, least = max(height, width) > SMALL_SIDE, min(height, width)
+    facts: DataFacts = {"photographs": True} if large else {}
+    backbone = "" if large else "small_cnn"
     if height != width:
-        return Preparation("images", shape, crop=crop, flip=True), "small_cnn", {}
-    return Preparation("images", shape, crop=crop or height, pad=height // 8, flip=True), "small_cnn", {}
+        # A square of a spectrogram, or of a person who stands, would leave most of it out.
+        return Preparation("images", shape, crop=crop, pad=0 if crop else least // 8, flip=True), backbone, facts
+    if large:
+        return Preparation("images", shape, crop=crop or least * 7 // 8, flip=True), backbone, facts
+    return Preparation("images", shape, crop=crop or least, pad=least // 8, flip=True), backbone, facts
 
 
 def as_inputs(x: Any) -> NDArray[Any]:
