@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from PIL import Image
 
 from .conftest import QUICK, Command, listing, write_rows
 
@@ -148,3 +149,17 @@ def test_a_dry_run_describes_and_writes_nothing(
         "about 0:0",
     ):
         assert word in ended.out
+
+
+def test_a_folder_that_is_called_as_a_source_is(pencil: Command, place: Path) -> None:
+    rng = np.random.default_rng(0)
+    for name in ("cat", "dog"):
+        (place / "digits" / name).mkdir(parents=True)
+        for number in range(10):
+            pixels = rng.integers(0, 256, (8, 8, 3), dtype=np.uint8)
+            Image.fromarray(pixels).save(place / "digits" / name / f"{number}.png")
+    whole = str(place / "digits")
+    for given, named in {"./digits": "./digits", "digits/": "./digits", whole: whole}.items():
+        shown = json.loads(pencil("train", given, "--dry-run", "--json", *QUICK).out)
+        assert (shown["source"], shown["classes"]) == (named, ["cat", "dog"])
+    assert len(json.loads(pencil("train", "digits", "--dry-run", "--json", *QUICK).out)["classes"]) == 10

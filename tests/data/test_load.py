@@ -2,12 +2,13 @@
 
 import os
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from pencil.config import DataSettings
-from pencil.data import from_arrays, read
+from pencil.data import as_source, from_arrays, read
 from pencil.data.label_file import relabel
 from pencil.errors import PencilError
 
@@ -109,3 +110,8 @@ def test_the_folder_of_a_run_is_not_taken_for_damaged_data(fakes, load_data, tmp
         (run / name).write_text("")
     with pytest.raises(PencilError, match=rf"run is the folder of a run, not of data.*pencil train --from {run}$"):
         load_data(run)
+
+
+def test_a_path_that_is_called_as_a_source_is_stays_a_path():
+    named = [as_source(place) for place in ("digits", Path("digits"), "./digits", Path("photos"), "photos/")]
+    assert named == ["digits", "./digits", "./digits", "photos", "photos/"]

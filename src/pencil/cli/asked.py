@@ -74,8 +74,12 @@ def names(text: str | None) -> list[str]:
 
 
 def tidy(source: str | None) -> str | None:
-    """Write a path in one way, so that `photos` and `photos/` are the same data."""
-    return str(Path(source)) if source and Path(source).exists() else source
+    """Write a path in one way, so that `photos` and `photos/` are the same data; `digits/` is not the source."""
+    if not source or str(Path(source)) == source or not Path(source).exists():
+        return source
+    from pencil.data import as_source
+
+    return as_source(Path(source))
 
 
 def data_settings(root: str | None, assignments: Sequence[str]) -> dict[str, Any]:

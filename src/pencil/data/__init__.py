@@ -5,7 +5,7 @@ from pencil.data.dataset import UNLABELLED, ArrayInputs, Dataset, Examples, Inpu
 from pencil.data.given import OPTIONS, from_frame, from_given, options_of
 from pencil.data.hugging_face import from_hugging_face
 from pencil.data.identity import fingerprint, inputs_digest
-from pencil.data.load import load, read, source_kind
+from pencil.data.load import as_source, load, read, source_kind
 from pencil.data.prepare import prepare
 from pencil.data.request import Request
 from pencil.data.torch_dataset import from_torch
@@ -20,6 +20,7 @@ __all__ = [
     "Preparation",
     "Request",
     "Selection",
+    "as_source",
     "fingerprint",
     "from_arrays",
     "from_frame",

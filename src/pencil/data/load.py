@@ -86,6 +86,11 @@ def original_files(settings: DataSettings) -> Mapping[str, Path] | None:
     return listed and listed(Request(location=location, root=root, options=dict(settings.options), labels_needed=False))
 
 
+def as_source(place: str | Path) -> str:
+    """Return what names data in settings; a path that is called as a source is stays a path: `./digits`."""
+    return f"./{place}" if isinstance(place, Path) and str(place) in _names() else str(place)
+
+
 def source_kind(settings: DataSettings) -> str:
     """Return the name of the source that reads these settings; of a file that is gone, by what it was called."""
     try:

@@ -15,6 +15,7 @@ import torch
 from pencil.backbones import name_of
 from pencil.config import Settings, from_document, merge, plain_numbers, read_toml, to_document, write_toml
 from pencil.config.own_code import as_document, as_run_names, code_in
+from pencil.data import as_source
 from pencil.data.hugging_face import is_hugging_face
 from pencil.errors import NoSuchSource, PencilError, did_you_mean
 from pencil.results.atomic import write_atomic
@@ -177,7 +178,7 @@ def _resume(
         raise PencilError(f"the run in {out} was killed before it began; remove the folder and start again.")
     saved = read_toml(folder.config)
     if isinstance(source, (str, Path)):
-        asked = merge(asked, {"data": {"source": str(source)}})
+        asked = merge(asked, {"data": {"source": as_source(source)}})
     own_network = asked.get("backbone")
     if own_network is not None:
         asked = {**asked, "backbone": name_of(own_network)}

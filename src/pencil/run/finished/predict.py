@@ -126,7 +126,7 @@ def _read(
     _refuse_of_training(asked)
     known: dict[str, Any] = {"trained_features": tuple(features), "trained_columns": _columns(folder)}
     if isinstance(source, (str, Path)):
-        wanted = _data_settings(str(source), own, asked, folder)
+        wanted = _data_settings(data.as_source(source), own, asked, folder)
         options, scales = wanted.options, data.source_kind(wanted) in OF_FILES
 
         def read(options: Mapping[str, Any]) -> Dataset:

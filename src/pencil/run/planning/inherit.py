@@ -8,6 +8,7 @@ from typing import Any
 
 from pencil.config import from_document, merge, read_toml, to_document
 from pencil.config.own_code import resume_command
+from pencil.data import as_source
 from pencil.errors import NoSuchSource, PencilError
 from pencil.results.read import Run, read_run
 from pencil.run.planning.home import at_home
@@ -38,7 +39,7 @@ def plan_from(
 ) -> Plan:
     """Plan a run with the parent's settings that goes straight on to learning labels."""
     if isinstance(source, (str, Path)):
-        asked = merge(asked, {"data": {"source": str(source)}})
+        asked = merge(asked, {"data": {"source": as_source(source)}})
     saved = _saved(parent, asked)
     refuse_missing_data(source, merge(saved, asked), parent.folder.path)
     refuse_unnamed_code(merge(saved, asked), asked, parent.folder)

@@ -186,7 +186,7 @@ def checked(asked: Document) -> Settings:
 def _with_source(source: Any, asked: Document) -> Document:
     if source is None:
         return asked
-    name = str(source) if isinstance(source, (str, Path)) else f"<{type(source).__name__}>"
+    name = data.as_source(source) if isinstance(source, (str, Path)) else f"<{type(source).__name__}>"
     return merge(asked, {"data": {"source": name}})
 
 

@@ -10,7 +10,7 @@ from torch.utils.data import Dataset as TorchDataset
 from pencil.backbones import is_given
 from pencil.config import DataSettings, from_document, read_toml
 from pencil.config.own_code import code_in, same_code
-from pencil.data import Dataset, inputs_digest, source_kind
+from pencil.data import Dataset, as_source, inputs_digest, source_kind
 from pencil.data.hugging_face import is_hugging_face
 from pencil.data.load import HUGGING_FACE
 from pencil.data.tables.frames import is_frame
@@ -86,7 +86,7 @@ def refuse_place_in_data(out: Path, source: Any, asked: Document, parent: Run | 
     folder = Path(str(source).removeprefix(HUGGING_FACE))
     if not folder.is_dir() or not out.resolve().is_relative_to(folder.resolve()):
         return
-    if source_kind(DataSettings(source=str(source))) in ("image_folder", "hf"):
+    if source_kind(DataSettings(source=as_source(source))) in ("image_folder", "hf"):
         raise PencilError(
             f"the run in {out} would lie among its data, where it would be taken for images; choose an --out that is"
             f" not in {folder}."
