@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 from typing import NoReturn
 
+import pyarrow.parquet as pq
 import pytest
 
 from pencil.config import DataSettings
@@ -205,3 +206,16 @@ class Mine(Method):
     def loss(self, batch):
         return Terms({"cross_entropy": cross_entropy(batch.logits, batch.given)})
 """
+
+
+def test_pencil_after_another_method_reads_the_same_labels(pencil: Command, place: Path) -> None:
+    lines = [f"{number % 3}.{number},{'xyz'[number % 3]},{'pq'[number % 2]}" for number in range(60)]
+    Path("table.csv").write_text("\n".join(["a,the kind,class", *lines]), encoding="utf-8")
+    asked = ["--set", "data.options.label=the kind", "--noise", "symmetric:0.2", "--held-out", "0.2", "--seed", "3"]
+    assert pencil("train", "table.csv", "--out", "own", "--method", "cross_entropy", "--epochs", "1", *asked).code == 0
+    page = html.unescape(Path("own/report.html").read_text(encoding="utf-8"))
+    [command] = [step for step in re.findall("<code>(pencil .* .*?)</code>", page) if "--out" in step]
+    ended = pencil(*shlex.split(command)[1:], *QUICK)
+    assert ended.code == 0, ended.err
+    before, after = (pq.read_table(f"{run}/labels.parquet") for run in ("own", "own-pencil"))
+    assert all(before[name].equals(after[name]) for name in ("id", "given_name", "clean", "split"))

@@ -1,15 +1,18 @@
 """How a run was made, and what to do with it."""
 
+import json
 import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from pencil.config import DataSettings, override, to_document
 from pencil.config.own_code import named_again
 from pencil.report.material import Material
 from pencil.results.summary import method_of
 
 Rows = list[tuple[str, str]]
+SOURCE = ("data", "source")
 
 
 @dataclass(frozen=True)
@@ -38,12 +41,8 @@ def next_steps(material: Material) -> list[Step]:
         out = shlex.quote(f"{path}-reviewed")
         steps.append(Step(f"pencil train {data} --from {run} --out {out}{again}", purpose))
     if not material.learned and material.settings.get("method") != "pencil":
-        steps.append(
-            Step(
-                f"pencil train {data} --out {shlex.quote(f'{path}-pencil')}",
-                "Have every training label examined by PENCIL.",
-            )
-        )
+        command = f"pencil train {data} --out {shlex.quote(f'{path}-pencil')}{_data_again(material.settings)}"
+        steps.append(Step(command, "Have every training label examined by PENCIL."))
     again = named_again(material.settings, backbone="--backbone ")
     steps.append(Step(f"pencil predict {run} {data}{again}", "Use the trained network."))
     return steps
@@ -80,6 +79,21 @@ def environment_rows(material: Material) -> Rows:
     rows = [(str(name), _text(value)) for name, value in sorted(now.items())]
     known = [each for each in earlier if isinstance(each, Mapping)] if isinstance(earlier, list) else []
     return rows + [(f"until epoch {_text(each.get('until_epoch'))}", _difference(each, now)) for each in known]
+
+
+def _data_again(settings: Mapping[str, Any]) -> str:
+    """Return the words by which a new run has the same data with the same labels, after the source."""
+    usual = to_document(DataSettings())
+    data = {name: value for name, value in settings.get("data", {}).items() if value != usual.get(name)}
+    asked = [(f"{table}.{key}", value) for table, key, value in _flat({"data": data}) if (table, key) != SOURCE]
+    words = [f" --set {shlex.quote(f'{name}={_spelled(value)}')}" for name, value in asked]
+    return "".join(words) + (f" --seed {seed}" if (seed := settings.get("seed")) else "")
+
+
+def _spelled(value: Any) -> str:
+    """Return a setting's value as --set reads it."""
+    plain = isinstance(value, str) and override(f"method={value}") == {"method": value}
+    return str(value) if plain else json.dumps(value, ensure_ascii=False, default=str)
 
 
 def _difference(each: Mapping[str, Any], now: Mapping[str, Any]) -> str:
