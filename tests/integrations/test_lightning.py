@@ -151,3 +151,11 @@ def test_an_attribute_of_the_modules_own_is_not_overwritten(tmp_path: Path) -> N
     module.pencil = torch.nn.Linear(1, 1)
     with pytest.raises(PencilError, match="rename it"):
         fit(module, PencilCallback(Y, 3), tmp_path)
+
+
+def test_a_module_is_trained_again_with_other_labels(tmp_path: Path) -> None:
+    module = Classifier()
+    for given in (Y, (Y + 1) % 3):
+        callback = PencilCallback(given, 3, epochs=(1, 1, 1))
+        fit(module, callback, tmp_path)
+        assert module.pencil is callback.table

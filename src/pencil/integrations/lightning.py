@@ -53,7 +53,8 @@ class PencilCallback(Callback):  # type: ignore[misc]
 
     def setup(self, trainer: Any, pl_module: Any, stage: str) -> None:
         """Hand the labels to the module, and refuse a training that ends before they are learned."""
-        if getattr(pl_module, ATTRIBUTE, self.table) is not self.table:
+        # The labels of an earlier training make room; a Trainer takes no two of these callbacks.
+        if not isinstance(getattr(pl_module, ATTRIBUTE, self.table), LabelTable):
             raise PencilError(f"the module has an attribute {ATTRIBUTE} of its own; rename it for PencilCallback.")
         setattr(pl_module, ATTRIBUTE, self.table)
         last = trainer.max_epochs
