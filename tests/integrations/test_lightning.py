@@ -159,3 +159,9 @@ def test_a_module_is_trained_again_with_other_labels(tmp_path: Path) -> None:
         callback = PencilCallback(given, 3, epochs=(1, 1, 1))
         fit(module, callback, tmp_path)
         assert module.pencil is callback.table
+
+
+@pytest.mark.parametrize("dataset", [[{"x": X[0], "y": 1}], X])
+def test_examples_that_are_no_tuples_do_not_come_apart(dataset: Any) -> None:
+    with pytest.raises(PencilError, match="tuples"):
+        WithIndex(dataset)[0]

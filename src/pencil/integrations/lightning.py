@@ -97,4 +97,11 @@ class WithIndex(Dataset[Any]):
         return len(self.dataset)
 
     def __getitem__(self, index: int) -> tuple[Any, ...]:
-        return (*self.dataset[index], index)
+        example = self.dataset[index]
+        # Of a dictionary only the names would be left, and a tensor would come apart.
+        if not isinstance(example, (tuple, list)):
+            kind = type(example).__name__
+            raise PencilError(
+                f"WithIndex takes examples that are tuples, (x, y), not a {kind}; add the index yourself."
+            )
+        return (*example, index)
