@@ -6,7 +6,11 @@ from pathlib import Path
 from urllib.parse import quote
 
 import numpy as np
+import pytest
 from PIL import Image
+
+from pencil.results.decisions import Action
+from pencil.review.desk import open_desk
 
 from .conftest import Client, serving
 
@@ -105,3 +109,25 @@ def test_a_table_shows_its_values(tmp_path: Path) -> None:
         assert client.get("/api/example?row=3")["values"] == [["height", "1.5"], ["colour", "red"]]
         assert client.get("/api/page")["items"][0]["values"] == [["height", "0"], ["colour", "blue"]]
         assert client.ask("GET", "/image?row=3")[0] == 500
+
+
+@pytest.mark.parametrize("moment", [1, 2])
+def test_what_is_decided_while_someone_asks_for_changes_is_told_next(
+    make: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, moment: int
+) -> None:
+    desk = open_desk(make())
+    read, reads = desk._store.since, []
+
+    def since(sequence: int) -> list[Action]:
+        found = read(sequence)
+        reads.append(sequence)
+        if len(reads) == moment:
+            desk._store.decide("picture-00003", 1, reviewer="another", key="k")
+            if not desk._guard.locked():
+                desk.catch_up()
+        return found
+
+    monkeypatch.setattr(desk._store, "since", since)
+    first = desk.changes(0)
+    assert [*first["changes"], *desk.changes(first["sequence"])["changes"]] == [{"row": 3, "state": 1}]
+    desk.close()

@@ -106,11 +106,13 @@ class Desk:
 
     def changes(self, since: int) -> dict[str, Any]:
         """Return the rows that changed after a sequence number, in this process or another."""
+        actions = self._store.since(since)
         self.catch_up()
-        names = dict.fromkeys(action.id for action in self._store.since(since))
-        ranks = [self._rank_of[name] for name in names]
+        ranks = [self._rank_of[name] for name in dict.fromkeys(action.id for action in actions)]
         changed = [{"row": int(self.index.rows[rank]), "state": self._state(rank)} for rank in ranks]
-        return {"changes": changed, **self.progress()}
+        # Not as far as is known by now: what came in meanwhile is not among these, and is to be asked for again.
+        sequence = actions[-1].sequence if actions else min(since, self._standing.sequence)
+        return {"changes": changed, **self.progress(), "sequence": sequence}
 
     def catch_up(self) -> None:
         """Take in the actions that this process has not seen."""
