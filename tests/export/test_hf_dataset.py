@@ -102,6 +102,8 @@ def test_a_loaded_dataset_is_trained_on_and_gets_its_labels(tmp_path: Path) -> N
     assert None not in found["corrected_label"][:]
     with pytest.raises(PencilError, match="already"):
         add_corrected_labels(found, tmp_path / "run")
+    with pytest.raises(PencilError, match="streaming dataset"):
+        add_corrected_labels(source.to_iterable_dataset(), tmp_path / "run")
     with pytest.raises(PencilError, match="no example"):
         add_corrected_labels(datasets.DatasetDict({"train": source}), tmp_path / "run")
     with pytest.raises(PencilError, match="given in Python"):

@@ -82,6 +82,15 @@ def is_hugging_face(source: Any) -> bool:
     return type(source).__module__.partition(".")[0] == "datasets"
 
 
+def refuse_streaming(source: Any) -> None:
+    """Refuse a dataset whose rows cannot be counted."""
+    if type(source).__name__.startswith("Iterable"):
+        raise PencilError(
+            "this is a streaming dataset, but labels are kept for each example by its place, which a stream has not;"
+            " load it without streaming=True."
+        )
+
+
 def from_hugging_face(source: Any, request: Request | None = None, *, name: str = "hugging_face") -> Dataset:
     """Make a dataset of a loaded one: images, vectors or plain columns, and a label; streaming is refused."""
     request = request or Request()
@@ -123,11 +132,7 @@ def from_hugging_face(source: Any, request: Request | None = None, *, name: str 
 
 def splits(source: Any, train: str = "") -> dict[str, Part]:
     """Return the sets by their use; `train` names the split to train on."""
-    if type(source).__name__.startswith("Iterable"):
-        raise PencilError(
-            "this is a streaming dataset, but labels are kept for each example by its place, which a stream has not;"
-            " load it without streaming=True."
-        )
+    refuse_streaming(source)
     if not isinstance(source, Mapping):
         return {"train": Part("", source.with_format(None))}
     wanted = train or "train"

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from pencil.data import labels as label_values
 from pencil.data.dataset import DataFacts
-from pencil.data.hugging_face import Part, class_names, is_hugging_face, label_column
+from pencil.data.hugging_face import Part, class_names, is_hugging_face, label_column, refuse_streaming
 from pencil.data.located import Located, read_dataset, relocated
 from pencil.data.request import Request
 from pencil.data.shown import encode
@@ -48,6 +48,7 @@ def add_corrected_labels(dataset: Any, run: str | Path) -> Any:
     """Return a loaded dataset, the one that a run was trained on, with the run's final labels as columns."""
     if not is_hugging_face(dataset):
         raise PencilError(f"this is a {type(dataset).__name__}; give a datasets.Dataset or DatasetDict.")
+    refuse_streaming(dataset)
     with _no_bars(_library()):
         return _labelled(dataset, read_labels(run))
 
