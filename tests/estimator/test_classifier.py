@@ -274,6 +274,13 @@ def test_values_may_be_missing_but_not_infinite(noisy: Any) -> None:
             model.predict(wrong)
 
 
+def test_digits_that_32_bits_would_lose_are_told_of(noisy: Any) -> None:
+    late = noisy[0] + [0, 1.7e9, 0, 0]
+    with pytest.raises(ValueError, match=r"column 2 varies by [\d.]+ around [\d.]+, which 32 bits"):
+        quick(epochs=3).fit(late, noisy[1])
+    make_pipeline(StandardScaler(), quick(epochs=3)).fit(late, noisy[1])
+
+
 @pytest.mark.parametrize(
     ("shape", "more"), [((30, 8, 8), {}), ((30, 5), {"raw": True, "backbone": torch.nn.Linear(5, 2)})]
 )

@@ -112,7 +112,9 @@ class PencilClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         scale = None if x.ndim == 2 or self.raw else Scale.of(x)
         with value_errors():
             names = [str(name) for name in encoder.classes_]
-            dataset = from_arrays(self._inputs(x, scale), encoder.transform(given), class_names=names, raw=self.raw)
+            # Rows as they are: it is told of digits that 32 bits would lose.
+            inputs = x if scale is None else scale.read(x)
+            dataset = from_arrays(inputs, encoder.transform(given), class_names=names, raw=self.raw)
             learned = train(dataset, self._asked(scale), self.epochs, self.verbose)
         # All at the end: where a later fit fails, what was learned before still goes together.
         validate_data(self, plain(X), skip_check_array=True)
