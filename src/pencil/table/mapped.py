@@ -88,9 +88,8 @@ class MappedTable(ExampleTable):
     def scatter(self, index_B: Tensor, rows: Rows) -> None:
         """Write rows back; labels go out by `collect`."""
         rows = dict(rows)
-        label_logits_BC = rows.pop("label_logits", None)
-        if label_logits_BC is not None:
-            self.outgoing[: len(index_B)].copy_(label_logits_BC)
+        # All that goes out is written: a rule that leaves labels alone must not send those of another batch.
+        self.outgoing[: len(index_B)].copy_(rows.pop("label_logits", self.incoming[: len(index_B)]))
         super().scatter(index_B, rows)
 
     def assign(self, index_B: Tensor, label_logits_BC: Tensor) -> None:
