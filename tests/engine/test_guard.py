@@ -1,5 +1,6 @@
 """The collapse guard: what it takes for harm, and a run that it saves."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from pencil.errors import PencilError
 from pencil.run.planning.plan import plan
 from pencil.run.training.build import build_engine
 from pencil.run.training.machine import choose_machine
+from pencil.runtime import seed_for
 
 GIVEN = torch.tensor([100, 100])
 
@@ -130,6 +132,30 @@ def test_where_labels_hardly_move_and_it_still_gets_worse_the_network_may_learn_
     assert made.pace.item() == SLOWER**3
     assert not went_back(state, phase, {**moving, "held_out_accuracy": 39.0}, held_out=2_400), "judged by the 40%"
     assert "from 40.0% to 36.0%" in went_back(state, phase, {**moving, "held_out_accuracy": 36.0}, held_out=2_400)
+
+
+@pytest.mark.parametrize("fresh", [False, True])
+def test_going_back_leaves_what_a_phase_began_with(fresh: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = hasty(guarded=True, epochs=(1, 1, 0))
+    state = engine.state
+    assert state.guard is not None
+    engine.phases = (engine.phases[0], replace(engine.phases[1], fresh_network=fresh))
+
+    def halve(view: Any, phase: Any) -> None:
+        view.columns["weight"].fill_(0.5 if phase.name == "labels" else 1.0)
+
+    monkeypatch.setattr(state.method, "before_phase", halve)
+    best: list[float] = []
+    monkeypatch.setattr(Guard, "judge", lambda guard, *_: best.append(guard.highest[0].item()) or "harm")
+    listener = Watcher()
+    engine.train(listener)
+    assert listener.records[1]["went_back"] == "harm"
+    assert (state.table.columns["weight"] == 0.5).all()
+    assert (best[0] == 0) == fresh, "a fresh network is not measured by another one's best"
+    torch.manual_seed(seed_for(engine.seed, "network", 1))
+    made = engine.new_network().state_dict()
+    same = all(torch.equal(value, made[name]) for name, value in state.model.state_dict().items())
+    assert same == fresh
 
 
 class Watcher(Listener):

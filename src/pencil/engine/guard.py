@@ -69,6 +69,12 @@ class Guard:
             else:
                 self.good[name] = value.detach().clone()
 
+    def enter(self, learning: Mapping[str, Tensor], *, fresh: bool) -> None:
+        """Take the state in which a phase begins; what another network was best at says nothing of a fresh one."""
+        self.take(learning)
+        if fresh:
+            self.highest.zero_()
+
     def give_in(self, learning: Mapping[str, Tensor], record: Mapping[str, Any]) -> None:
         """Take the state of now as what later ones are judged by, however much better an earlier one was."""
         self.take(learning)

@@ -121,6 +121,8 @@ class Engine:
             torch.manual_seed(seed_for(self.seed, "network", self.epoch))
             self.state.renew_network(self.new_network().state_dict())
         self.state.method.before_phase(self._view(0), phase)
+        if self.state.guard:
+            self.state.guard.enter(self.state.learning(), fresh=phase.fresh_network)
         self._lengthen(number, listener)
         self._distort_where_it_helps(phase, listener, has_learned=has_learned)
 
