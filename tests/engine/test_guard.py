@@ -146,7 +146,12 @@ def test_going_back_leaves_what_a_phase_began_with(fresh: bool, monkeypatch: pyt
 
     monkeypatch.setattr(state.method, "before_phase", halve)
     best: list[float] = []
-    monkeypatch.setattr(Guard, "judge", lambda guard, *_: best.append(guard.highest[0].item()) or "harm")
+
+    def judge(guard: Guard, *_: Any) -> str:
+        best.append(guard.highest[0].item())
+        return "harm"
+
+    monkeypatch.setattr(Guard, "judge", judge)
     listener = Watcher()
     engine.train(listener)
     assert listener.records[1]["went_back"] == "harm"

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from pencil.engine.share import OwnBatches, sum_gradients
+from pencil.engine.share import OwnBatches, average_buffers, sum_gradients
 from pencil.runtime import ALONE, Processes
 
 
@@ -79,3 +79,19 @@ def test_gradients_add_up_where_a_process_rests_or_has_others() -> None:
     for parameters in ranks:
         found = [None if p.grad is None else p.grad.tolist() for p in parameters]
         assert found == [[11.0] * 3, [2.0] * 2, [30.0] * 4, None, None]
+
+
+def test_running_statistics_become_those_of_all_processes() -> None:
+    """A mask may hold the largest of numbers; what is not in a network's state may be of another shape in each."""
+    meet, sent = Barrier(2, timeout=10), [[], []]
+    least = torch.finfo(torch.float32).min
+    networks = [nn.BatchNorm1d(2) for _ in range(2)]
+    for rank, network in enumerate(networks):
+        network.running_mean.fill_(1.0 + 2 * rank)
+        network.register_buffer("mask", torch.tensor([0.0, least]))
+        network.register_buffer("ones", torch.ones(3 + rank), persistent=False)
+    with ThreadPoolExecutor(2) as threads:
+        list(threads.map(lambda rank: average_buffers(networks[rank], Pair(rank, sent, meet)), range(2)))
+    for network in networks:
+        assert network.running_mean.tolist() == [2, 2]
+        assert network.mask.tolist() == [0, least]

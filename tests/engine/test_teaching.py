@@ -1,6 +1,7 @@
 """Averaged weights, mixed and distorted examples: what the step makes of them."""
 
 from dataclasses import replace
+from threading import Barrier
 
 import numpy as np
 import pytest
@@ -66,17 +67,29 @@ def test_a_weight_of_two_layers_moves_once() -> None:
 
 
 def test_what_has_no_mean_is_taken_as_the_network_has_it() -> None:
-    """An order of the inputs, drawn as the network is made, or a mark that is set in training."""
+    """An order of the inputs, drawn as the network is made, a mark that is set in training, or an infinite mask."""
     model = nn.Linear(3, 1)
+    mask = torch.full((3, 3), -torch.inf).triu(1)
+    model.register_buffer("mask", mask.clone())
     model.register_buffer("order", torch.tensor([0, 1, 2]))
     model.register_buffer("begun", torch.tensor(False))
     average = Average(model, steps=4)
     model.begun.fill_(True)
     average.follow()
     assert average.network.begun.item()
+    assert torch.equal(average.network.mask, mask)
     model.order.copy_(torch.tensor([2, 0, 1]))
     average.restart()
     assert average.network.order.tolist() == [2, 0, 1]
+
+
+def test_what_a_network_keeps_beside_its_tensors_is_no_obstacle_to_a_copy_unless_nothing_copies_it() -> None:
+    model = nn.Linear(2, 1)
+    model.computed = 2 * model.weight  # type: ignore[assignment]
+    assert torch.equal(Average(model, steps=4).network.computed, 2 * model.weight)
+    model.computed = Barrier(1)  # type: ignore[assignment]
+    with pytest.raises(PencilError, match=r"cannot be copied \(.*lock.*\), .*average_epochs"):
+        Average(model, steps=4)
 
 
 def test_neighbours_are_mixed_and_one_without_a_neighbour_stays() -> None:

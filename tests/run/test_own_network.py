@@ -502,6 +502,40 @@ def test_what_a_network_writes_into_its_own_tensors_is_learned_and_averaged() ->
     assert trained.mean.abs().min() > 0  # type: ignore[union-attr, operator]
 
 
+class Masked(Looked):
+    """Leaves words out by a mask of infinity, and counts those of a batch in a tensor made for it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("mask", torch.full((LENGTH, LENGTH), -torch.inf).triu(1))
+        self.register_buffer("ones", torch.zeros(0), persistent=False)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        self.ones = torch.ones(len(tokens), 1)
+        said: Tensor = (self.mask.softmax(-1) @ self.words(tokens)).mean(1) * self.ones
+        return said
+
+
+def weighed(spec: Any, num_classes: int) -> nn.Module:
+    network = reader()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        torch.nn.utils.weight_norm(network.last)
+    return network
+
+
+@pytest.mark.parametrize("backbone", [Masked(), weighed])
+def test_masks_of_infinity_tensors_made_for_a_batch_and_computed_weights_are_averaged(
+    backbone: Any, tmp_path: Path
+) -> None:
+    tokens, _, noisy = sentences(60)
+    trained = pencil.fit(
+        tokens, noisy, raw=True, backbone=backbone, settings=CPU, epochs=(1, 2, 1), out=tmp_path / "run"
+    )
+    assert not any(record["nonfinite"] for record in trained.history)
+    assert "running statistics" not in (tmp_path / "run/log.txt").read_text()
+
+
 def test_what_is_frozen_stays() -> None:
     tokens, _, noisy = sentences()
     network = reader()

@@ -5,6 +5,9 @@ import copy
 import torch
 from torch import Tensor, nn
 
+from pencil.errors import PencilError
+from pencil.lines import first_line
+
 
 class Average:
     """A copy of a network that follows it: the mean of its weights at first, then a moving average over `steps`.
@@ -14,15 +17,15 @@ class Average:
     """
 
     def __init__(self, model: nn.Module, steps: float) -> None:
-        self.network = copy.deepcopy(model).eval().requires_grad_(False)
+        self.network = _twin(model).eval().requires_grad_(False)
         first = next(model.parameters())
         self.count = torch.zeros((), dtype=first.dtype, device=first.device)
         """Steps followed since the start, or the last restart."""
         self.least = min(1.0, 1 / steps)
         pairs = _pairs(model, self.network)
-        self.theirs, self.mine = _columns([pair for pair in pairs if pair[0].is_floating_point()])
-        self.their_marks, self.my_marks = _columns([pair for pair in pairs if not pair[0].is_floating_point()])
-        """What has no mean: counters, masks, orders."""
+        self.theirs, self.mine = _columns([pair for pair in pairs if _has_mean(pair[0])])
+        self.their_marks, self.my_marks = _columns([pair for pair in pairs if not _has_mean(pair[0])])
+        """What has no mean: counters, orders, masks, of infinity too."""
 
     @torch.no_grad()
     def follow(self) -> None:
@@ -48,6 +51,22 @@ class Average:
     def tensors(self) -> dict[str, Tensor]:
         """Return all that a checkpoint needs."""
         return {"count": self.count, **{f"model.{k}": v for k, v in self.network.state_dict().items()}}
+
+
+def _twin(model: nn.Module) -> nn.Module:
+    """Copy a network; what it has computed and keeps beside its tensors, as weight norms do, as numbers alone."""
+    kept = [value for module in model.modules() for value in vars(module).values() if isinstance(value, Tensor)]
+    try:
+        return copy.deepcopy(model, {id(value): value.detach().clone() for value in kept if not value.is_leaf})
+    except Exception as error:  # A user's code may fail in any way.
+        raise PencilError(
+            f"the network cannot be copied ({first_line(error)}), as averaging its weights needs; use"
+            " --set teaching.average_epochs=0."
+        ) from error
+
+
+def _has_mean(value: Tensor) -> bool:
+    return value.is_floating_point() and bool(value.isfinite().all())
 
 
 def _pairs(model: nn.Module, twin: nn.Module) -> list[tuple[Tensor, Tensor]]:

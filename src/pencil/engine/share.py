@@ -7,7 +7,7 @@ from typing import overload
 import torch
 from torch import Tensor, nn
 
-from pencil.engine.state import State
+from pencil.engine.state import State, statistics
 from pencil.runtime import Processes
 
 
@@ -98,9 +98,10 @@ def sum_gradients(parameters: Iterable[Tensor], count: Tensor, processes: Proces
 @torch.no_grad()
 def average_buffers(model: nn.Module, processes: Processes) -> None:
     """Average running statistics, which each process gathers from its own share of the batches."""
-    buffers = [buffer for buffer in model.buffers() if buffer.is_floating_point()]
+    buffers = list(statistics(model).values())
     if processes.count == 1 or not buffers:
         return
-    processes.sum(*buffers)
     for buffer in buffers:
+        # Before the sum, which the largest of numbers, as in masks, would not survive.
         buffer /= processes.count
+    processes.sum(*buffers)

@@ -34,6 +34,12 @@ class Clock:
         self.offsets = torch.arange(examples, device=device)
 
 
+def statistics(network: nn.Module) -> dict[str, Tensor]:
+    """Return the running statistics in a network's state; buffers outside of it may be made anew for each batch."""
+    kept = network.state_dict().keys()
+    return {name: b for name, b in network.named_buffers() if name in kept and b.is_floating_point()}
+
+
 def rate_dtype(device: torch.device) -> torch.dtype:
     """Return the type of learning rates: the fused update of a GPU reads 32 bits."""
     return torch.float64 if device.type == "cpu" else torch.float32
@@ -70,7 +76,7 @@ class State:
         self.meters = Meters(self.device, self.table.num_classes, self.method.most_parts)
         self.lr = torch.zeros((), dtype=rate_dtype(self.device), device=self.device)
         self.optimizer = self._new_optimizer()
-        self.spare = {k: b.clone() for k, b in self.model.named_buffers() if b.is_floating_point()}
+        self.spare = {k: b.clone() for k, b in statistics(self.model).items()}
         self.best = {}
         if self.method.keeps_best:
             self.best = {f"model.{k}": v.detach().clone() for k, v in self.model.state_dict().items()}
@@ -144,19 +150,19 @@ class State:
 
     def spare_buffers(self) -> None:
         """Keep a copy of the running statistics of the network, as an epoch begins."""
-        for name, buffer in self.model.named_buffers():
-            if name in self.spare:
-                self.spare[name].copy_(buffer)
+        for name, buffer in statistics(self.model).items():
+            self.spare[name].copy_(buffer)
 
     def mend_buffers(self) -> bool:
         """Put statistics that are no longer finite back to the kept copy; say whether there were any."""
-        spoiled = [
-            name for name, b in self.model.named_buffers() if name in self.spare and not bool(b.isfinite().all())
-        ]
+        mended = [self._mend(statistics(network)) for network in {self.model, self.network}]
+        return any(mended)
+
+    def _mend(self, found: Mapping[str, Tensor]) -> bool:
+        # A mask may be infinite by itself: what is as it was has not been spoiled.
+        spoiled = [name for name, b in found.items() if not bool((b.isfinite() | (b == self.spare[name])).all())]
         for name in spoiled:
-            self.model.get_buffer(name).copy_(self.spare[name])
-            if self.average:
-                self.average.network.get_buffer(name).copy_(self.spare[name])
+            found[name].copy_(self.spare[name])
         return bool(spoiled)
 
     def learning(self) -> dict[str, Tensor]:
