@@ -333,6 +333,28 @@ def test_a_network_that_needs_others_beside_an_example_is_refused_where_one_is_l
     pencil.fit(x[:60], y[:60], backbone=normalised(), settings=CPU, **how)
 
 
+class Squeezing(nn.Linear):
+    """Takes one example alone for none."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return super().forward(input.squeeze())
+
+
+def test_a_network_that_squeezes_predicts_one_example_and_is_refused_where_it_would_learn_one_alone(
+    tmp_path: Path,
+) -> None:
+    x, y = np.random.default_rng(0).normal(size=(61, 4)).astype(np.float32), np.arange(61) % 2
+    how: Any = {"epochs": [1, 1, 1], "held_out": 0.0, "backbone": Squeezing(4, 2)}
+    words = (
+        r"turns one example alone, as 61 training examples in batches of 20 have it, into \[2\]; it must give \[1, 2\]"
+    )
+    with pytest.raises(PencilError, match=words):
+        pencil.fit(x, y, settings={**CPU, "optimizer": {"batch_size": 20}}, **how)
+    pencil.fit(x, y, settings=CPU, out=tmp_path / "run", **how)
+    one, two = (predict_run(tmp_path / "run", from_arrays(x[:n], y[:n]), backbone=Squeezing(4, 2)) for n in (1, 2))
+    np.testing.assert_allclose(one.probabilities, two.probabilities[:1], rtol=1e-6)
+
+
 class Picture(nn.Module):
     """Finds classes in images of 8 × 8, and notes how those it has seen lay in memory."""
 

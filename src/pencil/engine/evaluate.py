@@ -68,7 +68,7 @@ class Evaluator:
         while True:
             try:
                 with self.precision.forward(self.device):
-                    parts = [model(part).to(self.precision.dtype) for part in torch.split(inputs, self.part)]
+                    parts = [_of(model, part).to(self.precision.dtype) for part in torch.split(inputs, self.part)]
                 return _telling(torch.cat(parts))
             except torch.cuda.OutOfMemoryError:
                 if self.part == 1:
@@ -91,6 +91,12 @@ class Evaluator:
         if self.held is not None:
             return self.held[start:stop]
         return torch.from_numpy(np.array(self.inputs.read(np.arange(start, stop)))).to(self.device)
+
+
+def _of(model: nn.Module, inputs: Tensor) -> Tensor:
+    """Return the outputs of a network; one that squeezes takes an example alone for none, and sees it twice."""
+    outputs: Tensor = model(inputs)
+    return outputs if outputs.dim() == 2 else model(torch.cat([inputs, inputs]))[:1]
 
 
 def _telling(logits_NC: Tensor) -> Tensor:

@@ -54,12 +54,18 @@ def _single(plan: Plan, machine: Machine) -> str:
 def _check_single(network: nn.Module, plan: Plan, machine: Machine, single: str) -> None:
     try:
         with torch.no_grad(), machine.precision.forward(machine.device):
-            network.train()(first_inputs(plan, machine)[:1])
+            found: Tensor = network.train()(first_inputs(plan, machine)[:1])
     except Exception as error:  # A user's code may fail in any way.
         raise PencilError(
             f"the network {plan.settings.backbone} cannot learn from one example alone, as {single} have it:"
             f" {first_line(error)}; use another --set optimizer.batch_size."
         ) from error
+    if found.shape != (1, plan.dataset.num_classes):
+        raise PencilError(
+            f"the network {plan.settings.backbone} turns one example alone, as {single} have it, into"
+            f" {list(found.shape)}; it must give {[1, plan.dataset.num_classes]}: let it keep the batch, or use"
+            " another --set optimizer.batch_size."
+        )
 
 
 def _check_parameters(network: nn.Module, name: str) -> None:
