@@ -66,6 +66,10 @@ def test_two_files_of_one_name_are_two_plug_ins(tmp_path: Path) -> None:
         ("def broken(:\n", r"mine\.py cannot be imported: SyntaxError"),
         ("import no_such_module_anywhere\n", r"cannot be imported: ModuleNotFoundError: .*no_such_module_anywhere"),
         ("1 / 0\n", r"cannot be imported: ZeroDivisionError: division by zero"),
+        (
+            "raise SystemExit(2)  # As a script does that finds its arguments wrong.\n",
+            r"cannot be imported: SystemExit: 2",
+        ),
     ],
 )
 def test_broken_files_are_named(tmp_path: Path, text: str | None, message: str) -> None:

@@ -102,7 +102,7 @@ def _import_path(path: Path, kind: str) -> ModuleType:
     sys.modules[spec.name] = module
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # A script may end the process where it finds no arguments of its own.
         del sys.modules[spec.name]
         raise PencilError(f"{path} cannot be imported: {type(error).__name__}: {error}") from error
     return module
