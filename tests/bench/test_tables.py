@@ -1,6 +1,8 @@
 """The benchmark of tables in files, at a small size."""
 
-from pencil.bench import run_tables
+import pytest
+
+from pencil.bench import run_tables, tables
 
 
 def test_labels_in_a_file_are_measured_against_labels_in_memory() -> None:
@@ -13,3 +15,18 @@ def test_labels_in_a_file_are_measured_against_labels_in_memory() -> None:
     # Only rows that were learned take room.
     assert 0 < report.megabytes["file of labels, on disk"] < report.megabytes["the same in memory"]
     assert report.record()["images_per_second"] > 0
+
+
+def test_both_are_measured_at_the_same_batch_however_large_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes: list[int] = []
+
+    class Noting(tables.Runner):
+        def run(self, seconds: float) -> float:
+            sizes.append(self.engine.batch_size)
+            return super().run(seconds)
+
+    monkeypatch.setattr(tables, "Runner", Noting)
+    run_tables(
+        "mlp", device="cpu", batch_size=tables.POOL + 2, examples=1000, classes=3, side=32, seconds=0.01, tell=str
+    )
+    assert set(sizes) == {tables.POOL + 2}

@@ -44,7 +44,8 @@ def run_tables(
     settings = {"backbone": backbone, "optimizer": {"batch_size": batch_size}}
     runners: dict[str, Runner] = {}
     with tempfile.TemporaryDirectory(prefix="pencil-bench-") as folder:
-        for name, count, kind in (("labels in memory", POOL, "dense"), ("labels in a file", examples, "mapped")):
+        few = max(POOL, batch_size)
+        for name, count, kind in (("labels in memory", few, "dense"), ("labels in a file", examples, "mapped")):
             tell(f"{name}: {count:,} × {classes:,} …")
             here = settings | {"hardware": {"device": device, "table": kind, "resident": "no"}}
             runners[name] = Runner(_dataset(count, classes, side), here, phase="labels", folder=Path(folder))
