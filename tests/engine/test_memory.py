@@ -68,6 +68,24 @@ def test_a_failed_pass_leaves_running_statistics_as_they_were(
         assert torch.equal(one, other)
 
 
+class Counted(nn.Sequential):
+    """Keeps a tensor that is made anew for each batch, and is not in its state."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        self.register_buffer("ones", torch.ones(len(input), 1), persistent=False)
+        out: Tensor = super().forward(input)
+        return out * self.ones.to(out)
+
+
+def test_a_tensor_made_anew_for_each_batch_may_have_grown_as_a_pass_failed(
+    engine_of: Any, digits: Any, train: Any
+) -> None:
+    limited = engine(engine_of, digits, lambda: Limited(Counted(*plain()), 16))  # type: ignore[misc]
+    limited.state.model(torch.zeros(8, 64, dtype=torch.float64))
+    train(limited)
+    assert limited.state.micro_batch == 16
+
+
 def test_a_resumed_run_keeps_the_smaller_parts(engine_of: Any, digits: Any, train: Any) -> None:
     def network() -> nn.Module:
         return Limited(plain(), 9)

@@ -142,7 +142,8 @@ class Step:
             pass
         # Behind the handler, whose error would keep the memory of the failed pass.
         for buffer, before in zip(self.state.model.buffers(), spare, strict=False):
-            buffer.copy_(before)
+            if buffer.shape == before.shape:  # One of another shape is made anew for each batch.
+                buffer.copy_(before)
         self._forget_gradients()
         raise TooLarge
 
