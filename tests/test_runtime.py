@@ -6,7 +6,15 @@ import pytest
 import torch
 
 from pencil.errors import PencilError
-from pencil.runtime import PRECISIONS, choose_device, choose_precision, device_name, seed_for, use_threads
+from pencil.runtime import (
+    PRECISIONS,
+    choose_device,
+    choose_precision,
+    device_name,
+    is_leader,
+    seed_for,
+    use_threads,
+)
 
 CPU = torch.device("cpu")
 
@@ -64,3 +72,16 @@ def test_threads() -> None:
         assert device_name(CPU) == "CPU, 1 threads"
     finally:
         torch.set_num_threads(before)
+
+
+def test_a_process_alone_leads_whatever_a_variable_of_that_name_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("WORLD_SIZE", raising=False)
+    monkeypatch.setenv("RANK", "3")
+    assert is_leader(), "one that only numbers its own jobs would get no word and no report, and no lock on a resume"
+    monkeypatch.setenv("RANK", "third")
+    assert is_leader()
+    monkeypatch.setenv("WORLD_SIZE", "4")
+    monkeypatch.setenv("RANK", "3")
+    assert not is_leader()
+    monkeypatch.setenv("RANK", "0")
+    assert is_leader()

@@ -75,6 +75,7 @@ def test_a_resumed_run_has_every_epoch_once(tmp_path: Path) -> None:
 def test_of_several_processes_the_leading_one_alone_is_watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another one would remove what the leading one has written."""
     fit(tmp_path / "run", ["csv", "tensorboard"])
+    monkeypatch.setenv("WORLD_SIZE", "2")
     monkeypatch.setenv("RANK", "1")
     with watching(["csv", "tensorboard"], tmp_path / "run") as progress:
         progress.started((), 0)

@@ -97,13 +97,12 @@ def _by_type(tensors: Sequence[Tensor]) -> list[list[Tensor]]:
 
 def is_leader() -> bool:
     """Say whether this process writes and speaks, before it has joined the others."""
-    return int(os.environ.get("RANK", "0")) == 0
+    return _count() < 2 or int(os.environ.get("RANK", "0")) == 0
 
 
 def join_processes(choose_device: Callable[[], torch.device]) -> tuple[Processes, torch.device]:
     """Join the processes that `torchrun` started, or go alone; return them and this process's device."""
-    count = int(os.environ.get("WORLD_SIZE", "1"))
-    if count < 2:
+    if (count := _count()) < 2:
         return ALONE, choose_device()
     from lightning_fabric import Fabric
 
@@ -114,3 +113,8 @@ def join_processes(choose_device: Callable[[], torch.device]) -> tuple[Processes
     if not torch.distributed.is_initialized():
         fabric.launch()
     return Launched(torch.distributed.get_rank(), count, fabric.device), fabric.device
+
+
+def _count() -> int:
+    """Return how many processes were started together; a RANK alone may be anybody's variable."""
+    return int(os.environ.get("WORLD_SIZE", "1"))
