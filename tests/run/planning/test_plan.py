@@ -191,6 +191,12 @@ def test_settings_that_differ_are_listed_and_equal_ones_are_not() -> None:
     )
 
 
+def test_a_setting_that_has_gone_does_not_differ_where_it_has_the_value_that_became_the_rule() -> None:
+    before = from_document({"method": "pencil", "teaching": {"views": 1, "mixup": 0}})
+    assert differing(before, {"teaching": {"views": 1}}) == [], "as of a file that a run was started with, to resume it"
+    assert differing(before, {"teaching": {"views": 2}}) == ["teaching.views"]
+
+
 def test_a_network_from_published_weights_is_not_said_to_be_from_scratch() -> None:
     photos = np.arange(12, dtype=np.uint8)[:, None, None, None].repeat(96, 1).repeat(96, 2), np.arange(12) % 2
     assert any("from scratch" in line for line in plan(photos, {}).warnings)

@@ -15,6 +15,7 @@ from pencil.config import (
     DataSettings,
     Schedule,
     Settings,
+    TeachingSettings,
     from_document,
     merge,
     to_document,
@@ -241,7 +242,8 @@ def differing(before: Settings, after: Document) -> list[str]:
             elif not _same(old.get(key), value) and value not in ("", None):
                 found.append(f"{path}{key}")
 
-    compare(to_document(before), after, "")
+    # A setting that has gone stands at the value that became the rule, as where it is given for a new run.
+    compare(merge({"teaching": TeachingSettings.gone}, to_document(before)), after, "")
     return found
 
 
