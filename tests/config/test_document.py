@@ -48,6 +48,19 @@ def test_nothing_is_written_for_none() -> None:
     assert tomllib.loads(write_toml({"a": None, "b": {"c": None, "d": 1}})) == {"b": {"d": 1}}
 
 
+def test_tables_in_a_list_are_written_too() -> None:
+    blocks = {"blocks": [{"width": 64, "a b": [1, 2]}, {}, {"width": 128}]}
+    assert tomllib.loads(write_toml({"backbone_options": blocks})) == {"backbone_options": blocks}
+
+
+@pytest.mark.parametrize("value", [None, b"x", {3}, object, Path("x")])
+def test_what_no_file_can_hold_is_named_and_not_written(value: Any) -> None:
+    with pytest.raises(PencilError, match=r"^backbone_options\.act is .*, which no file of settings can hold"):
+        write_toml({"method": "pencil", "backbone_options": {"act": [value]}})
+    with pytest.raises(PencilError, match="a setting is called 1; give a text"):
+        write_toml({"backbone_options": {1: {"a": 2}}})
+
+
 def test_later_layers_win_and_tables_merge_key_by_key() -> None:
     base = {"a": 1, "t": {"x": 1, "y": {"p": 1, "q": 1}}}
     merged = merge(base, {"t": {"y": {"q": 2}}}, {"a": 3, "t": {"z": 3}})

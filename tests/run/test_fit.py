@@ -6,6 +6,7 @@ import math
 import signal
 import warnings
 from importlib.metadata import version
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -331,6 +332,28 @@ def test_numbers_of_numpy_are_numbers(quick: dict[str, Any], tmp_path: Path) -> 
     saved = read_toml(tmp_path / "run" / "config.toml")
     assert (saved["seed"], saved["options"]["anchor"], saved["teaching"]["guard"]) == (5, 0.5, False)
     pencil.fit(*few(), resume=True, **how)
+
+
+@pytest.mark.parametrize("option", [[None, 1], torch.nn.GELU])
+def test_an_option_that_no_file_can_hold_is_refused_before_anything_is_written(option: Any, tmp_path: Path) -> None:
+    """Its run's settings could not be read again, after all of the training."""
+
+    def made(spec: Any, num_classes: int, *, act: Any) -> torch.nn.Module:
+        return torch.nn.Linear(spec.shape[0], num_classes)
+
+    with pytest.raises(PencilError, match=r"backbone_options\.act is .*, which no file of settings can hold"):
+        pencil.fit(*few(), backbone=made, settings={"backbone_options": {"act": option}}, out=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_tables_in_a_list_of_options_are_kept(tmp_path: Path) -> None:
+    def made(spec: Any, num_classes: int, *, blocks: Any) -> torch.nn.Module:
+        widths = [spec.shape[0], *(block["width"] for block in blocks), num_classes]
+        return torch.nn.Sequential(*(torch.nn.Linear(a, b) for a, b in pairwise(widths)))
+
+    options = {"blocks": [{"width": np.int64(4)}, {"width": 3}]}
+    pencil.fit(*few(), backbone=made, settings={"backbone_options": options}, out=tmp_path / "run", epochs=[1, 0, 0])
+    assert pencil.load(tmp_path / "run", backbone=made).model[0].out_features == 4
 
 
 @pytest.mark.parametrize("settings", ["config.toml", ["optimizer"], 3])

@@ -6,9 +6,7 @@ from pencil.config.document import (
     merge,
     override,
     plain_numbers,
-    read_toml,
     to_document,
-    write_toml,
 )
 from pencil.config.ranges import Range
 from pencil.config.schedule import Schedule
@@ -20,6 +18,7 @@ from pencil.config.settings import (
     Settings,
     TeachingSettings,
 )
+from pencil.config.toml import read_toml, write_toml
 
 __all__ = [
     "DataSettings",

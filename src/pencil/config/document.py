@@ -1,15 +1,12 @@
-"""Settings as nested dictionaries and TOML text: layering, checking, reading and writing."""
+"""Settings as nested dictionaries: layering, overriding, checking."""
 
 import dataclasses
-import json
 import math
 import re
 import tomllib
 import types
 import typing
-from collections.abc import Iterator, Mapping
-from datetime import date, time
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 from pencil.config.ranges import Range
@@ -36,6 +33,8 @@ def plain_numbers(value: Any) -> Any:
     """Return settings whose numbers are Python's own; a seed drawn by NumPy is a number like any other."""
     if isinstance(value, Mapping):
         return {key: plain_numbers(inner) for key, inner in value.items()}
+    if type(value) in (list, tuple):
+        return type(value)(map(plain_numbers, value))
     if type(value).__module__ != "numpy" or getattr(value, "ndim", None) != 0:
         return value
     number = value.item()
@@ -160,47 +159,3 @@ def to_document(record: Any) -> Document:
         if value is not None:
             document[field.name] = value
     return document
-
-
-def read_toml(path: Path) -> Document:
-    """Read a settings file."""
-    try:
-        # Some editors put a mark of UTF-8 in front.
-        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
-    except FileNotFoundError:
-        raise PencilError(f"the settings file {path} does not exist.") from None
-    except (OSError, ValueError, RecursionError) as error:
-        raise PencilError(f"{path} is not a readable TOML file: {error}") from None
-
-
-def write_toml(document: Mapping[str, Any]) -> str:
-    """Return a nested dictionary as TOML text."""
-    return "\n".join(_lines(document, ())).strip() + "\n"
-
-
-def _lines(document: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[str]:
-    plain = {k: v for k, v in document.items() if not isinstance(v, Mapping) and v is not None}
-    if path and (plain or not document):
-        yield f"\n[{'.'.join(_key(part) for part in path)}]"
-    for key, value in plain.items():
-        yield f"{_key(key)} = {_value(value)}"
-    for key, value in document.items():
-        if isinstance(value, Mapping):
-            yield from _lines(value, (*path, key))
-
-
-def _key(key: str) -> str:
-    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else _value(key)
-
-
-def _value(value: Any) -> str:
-    # TOML's basic strings, numbers, booleans and arrays are JSON's, but for DEL, dates and what is not finite.
-    if isinstance(value, Schedule):
-        value = str(value)
-    if isinstance(value, (list, tuple)):
-        return f"[{', '.join(_value(item) for item in value)}]"
-    if isinstance(value, float) and not math.isfinite(value):
-        return repr(float(value))
-    if isinstance(value, (date, time)):
-        return value.isoformat()
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

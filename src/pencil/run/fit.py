@@ -123,12 +123,12 @@ def fit(
     try_table(prepared, machine)
     try_network(prepared, machine)  # One that cannot be made or does not fit must fail before anything is written.
     start = None if parent is None else read_start(parent, prepared)
+    document = write_toml(to_document(prepared.settings)).encode()  # It, too, may hold what no file can.
     if not machine.processes.leads:
         return train(prepared, machine, RunFolder(path), Silent(), kept, start)
     folder = RunFolder.create(path, parent=start.name if start else None)
     with folder.lock():
-        document = to_document(prepared.settings)
-        write_atomic(folder.config, write_toml(document).encode())
+        write_atomic(folder.config, document)
         write_description(prepared, folder)
         if start is not None:
             start.hand_on(folder)
