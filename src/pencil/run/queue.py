@@ -16,10 +16,11 @@ from pencil.config import write_toml
 from pencil.errors import PencilError
 from pencil.results.atomic import write_atomic
 from pencil.results.folder import RunFolder
-from pencil.results.lock import refuse_held
+from pencil.results.lock import is_held, refuse_held
 from pencil.runtime import VISIBLE, shared_gpu, visible_gpus
 
 KILLED = "it was killed (SIGKILL), as happens where memory runs out; the same command goes on with it."
+OTHERS = "another process runs it already; the same command, called again later, goes on."
 
 
 @dataclass(frozen=True)
@@ -113,6 +114,9 @@ def _run(
         return Outcome(job, "finished")
     if code in (130, 143, -2, -15):
         return Outcome(job, "stopped", _last_line(job.log))
+    if code == PencilError.exit_code and is_held(RunFolder(job.folder).lock_file):
+        # One that began at the same moment has it. Both write into one log, and what this one said is for `train`.
+        return Outcome(job, "failed", OTHERS)
     # Who is killed says nothing more: its last line only tells how far it came.
     return Outcome(job, "failed", KILLED if code == -9 else _last_line(job.log))
 
