@@ -1,7 +1,10 @@
 """The queue of runs as processes."""
 
 import os
+import signal
 import sys
+import threading
+import time
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -56,3 +59,33 @@ def test_the_slower_of_two_that_begin_at_one_moment_is_told_of_the_other(
         (outcome,) = run_jobs([job], parallel=1, tell=told)
     assert outcome.state == "failed"
     assert outcome.reason == "another process runs it already; the same command, called again later, goes on."
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the training is a shell's script")
+@pytest.mark.parametrize("late", [False, True])
+def test_who_stops_the_queue_waits_for_its_runs_to_save(
+    late: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that begins at that moment is stopped as well: it would train on, with nobody to wait for it."""
+    saving = "trap 'sleep 1; touch saved; exit 143' TERM\ntouch begun\nsleep 20 & wait\nsleep 20\n"
+    pretend(tmp_path, monkeypatch, f"cd '{tmp_path}'\n{saving}")
+    begun, ended = tmp_path / "begun", list[str]()
+
+    def told(line: str) -> None:
+        if "starting" not in line:
+            ended.append(line)
+        elif late:
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.5)
+        else:
+            threading.Thread(target=stop_when_begun).start()
+
+    def stop_when_begun() -> None:
+        while not begun.exists():
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        run_jobs([Job("one", tmp_path / "one", {})], parallel=1, tell=told)
+    assert ended == ["one: stopped"]
+    assert late or (tmp_path / "saved").exists()

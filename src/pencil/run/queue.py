@@ -52,6 +52,32 @@ class Outcome:
     """Why a failed job failed, mostly the last line of its log."""
 
 
+class _Children:
+    """The processes of a queue that run."""
+
+    def __init__(self) -> None:
+        self._lock, self._stopping = threading.Lock(), False
+        self._running: set[subprocess.Popen[bytes]] = set()
+
+    def wait_for(self, child: subprocess.Popen[bytes]) -> int:
+        """Return how a process ends; one that begins while the others are being stopped is stopped as well."""
+        with self._lock:
+            self._running.add(child)
+            if self._stopping:
+                child.terminate()
+        code = child.wait()
+        with self._lock:
+            self._running.discard(child)
+        return code
+
+    def stop(self) -> None:
+        """Let all of them save and stop."""
+        with self._lock:
+            self._stopping = True
+            for child in self._running:
+                child.terminate()
+
+
 def run_jobs(jobs: Sequence[Job], *, parallel: int, tell: Callable[[str], None]) -> list[Outcome]:
     """Run jobs, `parallel` at a time; finished ones are skipped, stopped ones go on, a failed one stops no other."""
     if parallel < 1:
@@ -60,39 +86,42 @@ def run_jobs(jobs: Sequence[Job], *, parallel: int, tell: Callable[[str], None])
     for job in jobs:
         waiting.put(job)
     outcomes: dict[str, Outcome] = {}
-    children: set[subprocess.Popen[bytes]] = set()
+    children = _Children()
     gpus, at_once = visible_gpus(), min(parallel, sum(not _is_finished(job) for job in jobs))
 
-    def work(place: int, shared: Mapping[str, str]) -> None:
+    def work(place: int, shared: Mapping[str, str], ended: threading.Event) -> None:
         gpu = gpus[place % len(gpus)] if len(gpus) > 1 else None
-        with contextlib.suppress(Empty):
+        try:
             while True:
                 job = waiting.get_nowait()
                 environment = {**_environment(), **shared, **_placed(job, gpu)}
                 outcomes[job.name] = outcome = _run(job, environment, children, tell)
                 tell(f"{job.name}: {outcome.state}{': ' + outcome.reason if outcome.reason else ''}")
+        except Empty:
+            pass
+        finally:
+            ended.set()
 
     of_one_gpu = math.ceil(at_once / max(len(gpus), 1))
     with shared_gpu(of_one_gpu) as shared:
-        places = range(max(at_once, 1))
-        threads = [threading.Thread(target=work, args=[place, shared], daemon=True) for place in places]
-        for thread in threads:
-            thread.start()
+        # No thread is joined: up to Python 3.12 one is taken for ended where an exception cuts its join off.
+        ended = [threading.Event() for _ in range(max(at_once, 1))]
+        for place, event in enumerate(ended):
+            threading.Thread(target=work, args=[place, shared, event], daemon=True).start()
         try:
-            for thread in threads:
-                thread.join()
+            for event in ended:
+                event.wait()
         except BaseException:
             # Ctrl-C, or whatever else ends this process: the children save and stop before it goes.
-            _stop(children, waiting)
-            for thread in threads:
-                thread.join()
+            _empty(waiting)
+            children.stop()
+            for event in ended:
+                event.wait()
             raise
     return [outcomes[job.name] for job in jobs if job.name in outcomes]
 
 
-def _run(
-    job: Job, environment: Mapping[str, str], children: set[subprocess.Popen[bytes]], tell: Callable[[str], None]
-) -> Outcome:
+def _run(job: Job, environment: Mapping[str, str], children: _Children, tell: Callable[[str], None]) -> Outcome:
     try:
         state = state_of(job.folder)
         if state == "finished":
@@ -105,9 +134,7 @@ def _run(
         command += ["--config", str(_write_settings(job)), *(["--resume"] if state else [])]
         with job.log.open("ab") as log:
             child = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=environment)
-            children.add(child)
-            code = child.wait()
-            children.discard(child)
+            code = children.wait_for(child)
     except (OSError, PencilError) as error:
         return Outcome(job, "failed", str(error))
     if code == 0:
@@ -153,12 +180,10 @@ def _placed(job: Job, gpu: str | None) -> dict[str, str]:
     return {} if gpu is None or says else {VISIBLE: gpu}
 
 
-def _stop(children: set[subprocess.Popen[bytes]], waiting: "SimpleQueue[Job]") -> None:
+def _empty(waiting: "SimpleQueue[Job]") -> None:
     with contextlib.suppress(Empty):
         while True:
             waiting.get_nowait()
-    for child in list(children):
-        child.terminate()
 
 
 def _last_line(log: Path) -> str:
