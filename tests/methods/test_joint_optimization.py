@@ -86,7 +86,14 @@ def test_only_so_many_epochs_are_averaged() -> None:
     assert not rules[2].moves
 
 
-def _setting() -> Any:
+def test_no_room_is_kept_for_more_epochs_than_there_are() -> None:
+    phases = methods.create("joint_optimization", {"average": 10**6}, C).phases(
+        {name: _setting(epochs) for name, epochs in (("backbone", 8), ("labels", 7), ("final", 3))}
+    )
+    assert [getattr(phase.rule, "last", None) for phase in phases] == [15, 15, None]
+
+
+def _setting(epochs: int = 1) -> Any:
     from pencil.config import PhaseSettings, Schedule
 
-    return PhaseSettings(epochs=1, lr=Schedule.parse(0.1))
+    return PhaseSettings(epochs=epochs, lr=Schedule.parse(0.1))

@@ -17,6 +17,7 @@ from pencil.table import EpochAverage, Fixed
 from pencil.types import Batch, Phase, Terms
 
 PRIORS = ("uniform", "clean")
+USUAL_WINDOW = 10
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +30,7 @@ class Options:
     """α. The prior tells how often the true classes occur, so it is off, as in the paper's comparison; 1.2 is usual."""
     prior: str = "uniform"
     """"uniform", or "clean": the shares of the true classes, where they are known."""
-    average: Annotated[int, ONE_OR_MORE] = 10
+    average: Annotated[int, ONE_OR_MORE] = USUAL_WINDOW
     """Epochs whose predictions make up a label."""
 
 
@@ -65,7 +66,8 @@ class JointOptimization(Method):
 
     def phases(self, settings: Mapping[str, PhaseSettings]) -> tuple[Phase, ...]:
         backbone, labels, final = (self.phase_setting(settings, name) for name in self.phase_names)
-        last = self.options.average
+        # More room than there are epochs is for nothing; the usual window's is kept, which checkpoints have.
+        last = min(self.options.average, max(USUAL_WINDOW, backbone.epochs + labels.epochs))
         return (
             # Predictions before labels move count in the first averages.
             Phase("backbone", backbone.epochs, backbone.lr, EpochAverage(last, moving=False)),
