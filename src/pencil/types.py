@@ -101,4 +101,4 @@ class Phase:
     @property
     def usual(self) -> int:
         """Epochs that it comes to as a rule: a third of those it may take, where it can be left early."""
-        return round(self.epochs / 3) if self.patience else self.epochs
+        return (round(self.epochs / 3) if self.patience else 0) or self.epochs

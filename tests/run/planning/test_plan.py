@@ -176,6 +176,19 @@ def test_arrays_and_torch_datasets_are_data_too() -> None:
         plan((x, y), {"data": {"root": "photos"}})
 
 
+def test_a_total_is_refused_where_no_phase_would_get_any_of_it() -> None:
+    """A network would be left untrained without a word."""
+    asked = {"method": "cross_entropy", "phases": {"training": {"epochs": 0}}}
+    with pytest.raises(PencilError, match="all phases have 0 epochs, so there is nothing to share epochs among"):
+        plan_epochs(partial(plan, "digits"), asked, 5)
+
+
+def test_a_phase_of_one_epoch_has_its_share_of_a_total_also_where_it_may_be_left_early() -> None:
+    asked = {"phases": {name: {"epochs": 1} for name in ("backbone", "labels", "tuning")}}
+    phases = plan_epochs(partial(plan, "digits"), asked, 6).phases
+    assert [phase.epochs for phase in phases] == [2, 2, 2]
+
+
 def test_settings_that_differ_are_listed_and_equal_ones_are_not() -> None:
     before = from_document(
         {"method": "pencil", "seed": 1, "optimizer": {"momentum": 0},

@@ -30,6 +30,10 @@ def plan_epochs(planned: Callable[..., Plan], asked: Document, epochs: int | Seq
     if not isinstance(epochs, int):
         return planned(asked, epochs=epochs)
     usual = planned(asked, epochs=None)
+    if not any(phase.usual for phase in usual.phases):
+        raise PencilError(
+            "all phases have 0 epochs, so there is nothing to share --epochs among; give a number for each phase."
+        )
     lengths = shared(epochs, [phase.usual for phase in usual.phases])
     return planned(merge(_steps(usual, lengths), asked), epochs=lengths)
 
