@@ -176,6 +176,13 @@ def test_arrays_and_torch_datasets_are_data_too() -> None:
         plan((x, y), {"data": {"root": "photos"}})
 
 
+def test_drops_of_a_label_step_stretch_once_to_a_total_also_where_phases_have_lengths_of_their_own() -> None:
+    asked = {"recipe": "paper/clothing1m", "phases": {"labels": {"epochs": 10}}}
+    found = plan_epochs(partial(plan, "digits"), asked, 50)
+    assert found.phases[1].epochs == 20
+    assert found.settings.options["label_lr"] == "3000, 500@10", "half of the phase, as in the recipe's ten epochs"
+
+
 def test_a_total_is_refused_where_no_phase_would_get_any_of_it() -> None:
     """A network would be left untrained without a word."""
     asked = {"method": "cross_entropy", "phases": {"training": {"epochs": 0}}}

@@ -34,6 +34,7 @@ def plan_from(
     asked: Document,
     *,
     epochs: Sequence[int] | None = None,
+    steps: Document | None = None,
     download: bool = False,
     cache_dir: Path | None = None,
 ) -> Plan:
@@ -45,7 +46,7 @@ def plan_from(
     refuse_unnamed_code(merge(saved, asked), asked, parent.folder)
     document = merge(one_spelling(saved, asked), asked)
     try:
-        prepared = plan(source, document, epochs=epochs, download=download, cache_dir=cache_dir)
+        prepared = plan(source, document, epochs=epochs, steps=steps, download=download, cache_dir=cache_dir)
     except NoSuchSource as error:
         if source is not None:
             raise

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from pencil.config import Schedule, merge
+from pencil.config import Schedule
 from pencil.errors import PencilError
 from pencil.flips import at_once
 from pencil.run.planning.lengths import shared
@@ -35,10 +35,12 @@ def plan_epochs(planned: Callable[..., Plan], asked: Document, epochs: int | Seq
             "all phases have 0 epochs, so there is nothing to share --epochs among; give a number for each phase."
         )
     lengths = shared(epochs, [phase.usual for phase in usual.phases])
-    return planned(merge(_steps(usual, lengths), asked), epochs=lengths)
+    mine = asked.get("options", {})
+    steps = {name: step for name, step in _steps(usual, lengths).items() if name not in mine}
+    return planned(asked, epochs=lengths, steps=steps)
 
 
-def _steps(usual: Plan, lengths: Sequence[int]) -> Document:
+def _steps(usual: Plan, lengths: Sequence[int]) -> dict[str, str]:
     """Let labels take larger steps where they get fewer of them, so that they can move as far as usual.
 
     No larger than it takes to flip a label in one epoch: what goes beyond that no later epoch can take back.
@@ -51,4 +53,4 @@ def _steps(usual: Plan, lengths: Sequence[int]) -> Document:
                 most = at_once(usual.method.label_scale) / max(phase.label_step.at(0, phase.epochs), 1e-9)
                 larger = step.times(max(1.0, min(phase.epochs / length, most)))
                 options[name] = str(larger.stretched(length / phase.epochs))
-    return {"options": options}
+    return options
