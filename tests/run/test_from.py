@@ -21,6 +21,7 @@ from pencil.results.arrays import read_arrays
 from pencil.results.decisions import Decisions, reviewed
 from pencil.results.folder import RunFolder
 from pencil.review.index import Index
+from pencil.run.planning.inherit import open_parent, plan_from
 from pencil.run.train import Interrupted
 from pencil.run.training.session import Silent
 
@@ -142,6 +143,18 @@ def test_it_starts_with_the_parents_settings_weights_and_labels(parent: Any, tmp
     logits, free = state["table.label_logits"], [n for n, row in enumerate(train) if row["id"] not in chosen]
     y = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
     np.testing.assert_allclose(y[free], old.label_distributions[[train[n]["index"] for n in free]], atol=1e-6)
+
+
+def test_schedules_that_are_given_for_its_lengths_do_not_stretch_and_the_parents_do(parent: Any) -> None:
+    old, _ = parent
+    run = open_parent(old.folder)
+    mine = {"phases": {"labels": {"lr": "0.1, 0.01@5"}}, "options": {"label_step": "2, 1@6"}}
+    planned = plan_from(run, data(), mine, epochs=[0, 8, 2])
+    assert str(planned.phases[1].lr) == "0.1, 0.01@5", "the parent's four epochs of this phase say nothing of it"
+    assert planned.settings.options["label_step"] == "2, 1@6"
+    mine["phases"]["labels"]["epochs"] = 4
+    planned = plan_from(run, data(), mine, epochs=[0, 8, 2])
+    assert str(planned.phases[1].lr) == "0.1, 0.01@10", "given for four epochs, as without a parent"
 
 
 def test_injected_noise_is_the_parents_whatever_the_seed(tmp_path: Path) -> None:

@@ -45,8 +45,9 @@ def plan_from(
     refuse_missing_data(source, merge(saved, asked), parent.folder.path)
     refuse_unnamed_code(merge(saved, asked), asked, parent.folder)
     document = merge(one_spelling(saved, asked), asked)
+    lengths: dict[str, Any] = {"epochs": epochs, "steps": steps, "mine": asked}
     try:
-        prepared = plan(source, document, epochs=epochs, steps=steps, download=download, cache_dir=cache_dir)
+        prepared = plan(source, document, **lengths, download=download, cache_dir=cache_dir)
     except NoSuchSource as error:
         if source is not None:
             raise

@@ -78,13 +78,15 @@ def plan(
     *,
     epochs: Sequence[int] | None = None,
     steps: Document | None = None,
+    mine: Document | None = None,
     download: bool = False,
     cache_dir: Path | None = None,
     complete: bool = False,
 ) -> Plan:
     """Read the data, fill in the recipe under what the user asked for, and make the method.
 
-    `steps` are options that are meant for these `epochs`, and do not stretch any more.
+    `steps` are options that are meant for these `epochs`, and do not stretch any more. `mine` is what the user asks for
+    now, where other settings of `asked` are another run's.
     Settings that are `complete` have their recipe in them: a later version's may say more, which is not for them.
     """
     asked, own_network = _by_name(asked)
@@ -101,7 +103,8 @@ def plan(
     recipe = {} if complete else _recipe(early, method_name, dataset, lengths, batch)
     document: Document = merge(recipe, {k: v for k, v in asked.items() if not _is_nothing(v)}, {"method": method_name})
     if epochs is not None:
-        stretched = other_lengths(document, asked, lengths, methods.kind(method_name).phase_schedules)
+        schedules = methods.kind(method_name).phase_schedules
+        stretched = other_lengths(document, asked if mine is None else mine, lengths, schedules)
         document = merge(document, stretched, {"options": steps} if steps else {})
     settings, warning = _with_backbone(from_document(one_spelling(document, asked)), dataset)
     with plugins.blamed(method_name):
