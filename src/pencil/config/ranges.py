@@ -39,6 +39,7 @@ SHARE = Range(0, 1)
 POSITIVE_SHARE = Range(0, 1, above=True)
 NOT_NEGATIVE = Range(0)
 ONE_OR_MORE = Range(1)
+EPOCHS = Range(0, 1e9)
 WEIGHT = Range(0, 1e6)
 """How much a part of a loss counts; 0 leaves it out."""
 SCALE = Range(0, 1e6)

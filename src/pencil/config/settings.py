@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar
 
-from pencil.config.ranges import NOT_NEGATIVE, ONE_OR_MORE, SHARE, Range
+from pencil.config.ranges import EPOCHS, NOT_NEGATIVE, ONE_OR_MORE, SHARE, Range
 from pencil.config.schedule import Schedule
 from pencil.errors import PencilError
 
@@ -18,6 +18,8 @@ MOST_THREADS = 4096
 """Threads, or processes that read data; more would bring a machine down."""
 THREADS = Range(0, MOST_THREADS)
 LESS_THAN_ONE = Range(0, 1, below=True)
+SEEDS = Range(0, 1e300)
+"""What a float can be: several processes compare theirs as such."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,11 +82,11 @@ class TeachingSettings:
 class PhaseSettings:
     """Length and learning rate of one of the method's phases."""
 
-    epochs: Annotated[int, NOT_NEGATIVE]
+    epochs: Annotated[int, EPOCHS]
     lr: Schedule
     patience: Annotated[int, NOT_NEGATIVE] = 0
     """Leave the phase where the loss on the held-out labels hardly falls over so many epochs or more; 0: never."""
-    at_most: Annotated[int, NOT_NEGATIVE] = 0
+    at_most: Annotated[int, EPOCHS] = 0
     """Epochs that label learning may come to where most labels are wrong; 0: no more than `epochs`."""
 
 
@@ -119,7 +121,7 @@ class Settings:
     """A backbone's name, `timm:NAME` or `file.py:factory`; chosen by the source when empty."""
     recipe: str = ""
     """The recipe these settings came from."""
-    seed: Annotated[int, NOT_NEGATIVE] = 0
+    seed: Annotated[int, SEEDS] = 0
     data: DataSettings = field(default_factory=DataSettings)
     optimizer: OptimizerSettings = field(default_factory=OptimizerSettings)
     teaching: TeachingSettings = field(default_factory=TeachingSettings)

@@ -12,7 +12,7 @@ from torch.utils.data import TensorDataset
 from pencil.config import Schedule, from_document, merge, override, read_toml, to_document, write_toml
 from pencil.errors import PencilError
 from pencil.run.planning.plan import differing, plan
-from pencil.run.planning.total import plan_epochs
+from pencil.run.planning.total import plan_epochs, read_epochs
 
 
 def test_the_default_is_pencil_with_the_auto_recipe() -> None:
@@ -181,6 +181,16 @@ def test_drops_of_a_label_step_stretch_once_to_a_total_also_where_phases_have_le
     found = plan_epochs(partial(plan, "digits"), asked, 50)
     assert found.phases[1].epochs == 20
     assert found.settings.options["label_lr"] == "3000, 500@10", "half of the phase, as in the recipe's ten epochs"
+
+
+def test_numbers_that_no_training_could_count_to_are_refused() -> None:
+    with pytest.raises(PencilError, match=r"epochs is 10+; give a number from 0 to 1000000000"):
+        read_epochs([3, 10**400])
+    with pytest.raises(PencilError, match=r"phases\.labels\.epochs is 10+; give a number from 0 to 1000000000"):
+        plan("digits", {"phases": {"labels": {"epochs": 10**400}}})
+    with pytest.raises(PencilError, match=r"seed is 10+; give a number from 0 to 1e\+300"):
+        plan("digits", {"seed": 10**400})
+    assert plan("digits", {"seed": 2**128}).settings.seed == 2**128, "as NumPy draws them"
 
 
 def test_a_total_is_refused_where_no_phase_would_get_any_of_it() -> None:

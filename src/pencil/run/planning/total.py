@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from pencil.config import Schedule
+from pencil.config.ranges import EPOCHS
 from pencil.errors import PencilError
 from pencil.flips import at_once
 from pencil.run.planning.lengths import shared
@@ -22,6 +23,7 @@ def read_epochs(epochs: Any) -> int | list[int] | None:
     numbers = list(epochs) if several else [epochs]
     if not all(isinstance(number, Whole) for number in numbers) or not any(number > 0 for number in numbers):
         raise PencilError(f"epochs is {epochs!r}; give a whole number, at least 1, or one for each phase.")
+    EPOCHS.check(max(numbers), "epochs")
     return [int(number) for number in numbers] if several else int(epochs)
 
 
