@@ -26,6 +26,7 @@ from pencil.config import from_document, merge, read_toml
 from pencil.data import from_arrays, from_torch
 from pencil.errors import PencilError
 from pencil.estimator.training import _plan
+from pencil.results.folder import RunFolder
 from pencil.results.read import read_run
 from pencil.run.finished import label_rows
 from pencil.run.finished.predict import predict_run
@@ -185,6 +186,18 @@ def test_a_run_that_goes_on_with_something_else_says_what_it_was_trained_with(
     assert [(each["commit"], each["until_epoch"]) for each in made["earlier"]] == [("first", 2), ("second", 3)]
     assert made["earlier"][0]["torch"] == version("torch")
     assert made["recipe_version"] == recipes.version("auto")
+
+
+def test_a_run_killed_while_its_outcome_is_written_again_is_not_taken_for_damaged(
+    tmp_path: Path, quick: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = RunFolder(tmp_path / "run")
+    pencil.fit(*few(), out=run.path, settings=quick, epochs=(1, 1, 1))
+    run.set_state("running")  # As where it was killed just before it would have said that it is finished.
+    monkeypatch.setenv("PENCIL_COMMIT", "another")  # What it goes on with is in its result.
+    with patch.object(RunFolder, "seal", side_effect=KeyboardInterrupt), pytest.raises(KeyboardInterrupt):
+        pencil.fit(*few(), out=run.path, resume=True)
+    assert pencil.fit(*few(), out=run.path, resume=True).run.status.state == "finished"
 
 
 def test_a_run_that_goes_on_with_edited_code_of_ones_own_says_so(

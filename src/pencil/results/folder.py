@@ -17,7 +17,7 @@ from pencil.results.documents import UPGRADE, damaged, read_object, write_json
 from pencil.results.environment import pencil_version
 from pencil.results.lock import exclusive
 from pencil.results.plain_files import refuse_links
-from pencil.results.seal import check_seal, seal
+from pencil.results.seal import check_seal, seal, unseal
 
 FORMAT = 1
 """Version of the layout; a reader refuses a newer one."""
@@ -119,6 +119,10 @@ class RunFolder:
     def seal(self, *files: Path) -> None:
         """Note what files contain, now that they will not change any more."""
         seal(self.path, files)
+
+    def unseal(self, *files: Path) -> None:
+        """Note that files may change again."""
+        unseal(self.path, files)
 
     @property
     def description(self) -> tuple[Path, ...]:

@@ -16,6 +16,13 @@ def seal(folder: Path, files: Iterable[Path]) -> None:
     write_json(path, noted | {file.name: _digest(file) for file in files})
 
 
+def unseal(folder: Path, files: Iterable[Path]) -> None:
+    """Forget what files contain, before they are written again: a kill in between must not pass for damage."""
+    path, names = folder / NAME, {file.name for file in files}
+    if path.exists() and names & (noted := read_object(path)).keys():
+        write_json(path, {name: digest for name, digest in noted.items() if name not in names})
+
+
 def check_seal(folder: Path) -> None:
     """Refuse a run of which a noted file is missing or is no longer what was written."""
     path = folder / NAME

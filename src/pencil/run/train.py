@@ -85,6 +85,7 @@ def train(
                     folder.set_state("stopped")
             raise
     if leads:
+        folder.unseal(*folder.description, *folder.outcome)
         with blamed(prepared.settings.method):
             lost = write_outcome(engine, prepared, sittings.environment, folder, history.read())
         session.report_lost(lost)
