@@ -6,6 +6,7 @@ import torch
 from PIL import Image
 from torch.utils.data import Dataset, IterableDataset, TensorDataset
 
+import pencil
 from pencil.config.settings import DataSettings
 from pencil.data import from_arrays, from_torch, prepare
 from pencil.errors import PencilError
@@ -73,6 +74,18 @@ def test_a_missing_value_is_refused_where_all_would_have_to_be_called_to_count_t
     data = from_torch(TensorDataset(rows, torch.arange(20) % 2))
     with pytest.raises(PencilError, match=r"example 17 holds NaN; fill in .* or give its rows as an array"):
         data.train.inputs.read(np.arange(20))
+
+
+def test_digits_that_32_bits_do_not_hold_are_told_of_as_those_of_arrays_are() -> None:
+    rows = torch.randn(3000, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    rows[7, 0] = torch.nan
+    far = rows + torch.tensor([0.0, 1e9])
+    labels = torch.arange(3000) % 2
+    assert "blurred" not in from_torch(TensorDataset(rows, labels)).facts
+    assert "blurred" not in from_torch(TensorDataset(far.float(), labels)).facts, "those digits are gone already"
+    assert from_torch(TensorDataset(far, labels)).facts["blurred"].startswith("column 2 varies by")
+    with pytest.raises(PencilError, match=r"column 2 varies by .* which 32 bits do not tell apart"):
+        pencil.fit(TensorDataset(far, labels), epochs=[1, 1, 1])
 
 
 def test_shapes_must_agree():

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pencil.data import labels
-from pencil.data.arrays import as_rows, channels_last, describe_inputs
+from pencil.data.arrays import as_rows, blurred, channels_last, describe_inputs
 from pencil.data.as_given import as_tensor, describe_tensors
 from pencil.data.dataset import DataFacts, Dataset, Examples
 from pencil.data.identity import given_ids
@@ -19,6 +19,9 @@ from pencil.errors import PencilError
 
 _LOOKED_AT = 16
 """Examples by which is decided whether floats reach to 1 or to 255."""
+_COMPARED = 1000
+"""Rows by which is decided whether 32 bits tell them apart."""
+_SINGLE = float(np.finfo(np.float32).max)
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,6 +109,8 @@ def from_torch(
         held_for_test = _examples(_inputs_like(test, inputs), test_values, classes, by_name, None)
     first = inputs.read(np.zeros(1, dtype=np.int64))
     preparation, backbone, facts = (describe_tensors(first), "", DataFacts()) if raw else describe_inputs(first)
+    if not raw and first.ndim == 2:
+        facts |= _blurred(dataset)
     # With names of classes, numbers count these, but texts are names.
     terms = labels.terms_of(values, classes) if by_name or values.dtype.kind not in "iuf" else None
     return Dataset(
@@ -180,6 +185,17 @@ def _row(raw: NDArray[Any], place: int) -> NDArray[np.float32]:
             " NaN stands for a missing value."
         )
     return row
+
+
+def _blurred(dataset: Any) -> DataFacts:
+    """Look at some rows for columns that 32 bits do not hold."""
+    if _raw_input(dataset, 0).dtype.itemsize <= 4:
+        return {}
+    places = np.linspace(0, len(dataset) - 1, min(_COMPARED, len(dataset))).astype(int)
+    rows = [_raw_input(dataset, int(place)) for place in places]
+    # What cannot be learned from at all is told of, with its place, where it is read.
+    exact = np.stack([row for row in rows if row.shape == rows[0].shape and abs(row).max(initial=0) < _SINGLE])
+    return blurred(exact, as_rows(exact))
 
 
 def _pixels(raw: NDArray[Any], scale: float, place: int) -> NDArray[np.uint8]:
