@@ -2,6 +2,7 @@
 
 import dataclasses
 import inspect
+import os
 import shlex
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
@@ -64,7 +65,7 @@ def fit(
     budget: float | None = None,
     raw: bool = False,
     resume: bool = False,
-    start_from: str | Path | None = None,
+    start_from: str | os.PathLike[str] | None = None,
     download: bool = False,
     progress: Progress | None = None,
     cache_dir: Path | None = None,
@@ -79,8 +80,9 @@ def fit(
     network, a torch.nn.Module, whose weights training starts from, or a function (spec, num_classes) that makes one.
     `settings` is a nested dictionary in the shape of config.toml; method, recipe, seed, noise, held_out, root, device
     and precision can be given by name. With `resume` the run in `out` goes on; where its data has moved, `source`,
-    `root` or `data.labels` says where it lies now. `start_from` is a finished run: the new one begins with its
-    settings, weights and learned labels, and what people decided in review is locked. Without `out` the run folder is
+    `root` or `data.labels` says where it lies now. `start_from` is a finished run, its folder or
+    what `fit` returned: the new one begins with its settings, weights and learned labels, and what people decided in
+    review is locked. Without `out` the run folder is
     gone with the result, or when Python ends. `epochs` are one number for each phase, or a total that phases share in
     proportion to their usual lengths; `budget` is the time training may take, in seconds, shared in the same way.
     Columns that are left out and the like, and a network that knows too little, are told as warnings.
@@ -104,10 +106,10 @@ def fit(
     if resume:
         return _resume(source, asked, out, progress, epochs=epochs, download=download, cache_dir=cache_dir)
     kept = PassingFolder() if out is None else None
-    path = kept.path if kept else Path(str(out))
+    path = kept.path if kept else Path(out if isinstance(out, os.PathLike) else str(out))
     if out is not None and is_leader():
         RunFolder.check_free(path)
-    parent = None if start_from is None else open_parent(start_from)
+    parent = None if start_from is None else open_parent(Path(start_from))
     if out is not None:
         refuse_place_in_data(path, source, asked, parent)
     start_plan = plan if parent is None else partial(plan_from, parent)

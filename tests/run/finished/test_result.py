@@ -48,6 +48,18 @@ def test_new_examples_are_named_in_the_terms_of_the_labels(made: Any, quick: dic
     assert result.predict(x[1500:1501])[0] == found[0]
 
 
+def test_a_result_stands_for_its_run(quick: dict[str, Any]) -> None:
+    x, y = rows()
+    result = pencil.fit(x[:600], y[:600], settings=quick, epochs=np.array(3))
+    assert len(result.history) == 3
+    assert np.array_equal(pencil.load(result).predict(x), result.predict(x))
+    assert np.array_equal(predict_run(result, x).probabilities, result.predict_proba(x))
+    child = pencil.fit(x[:600], y[:600], epochs=2, start_from=result)
+    assert {record["phase"] for record in child.history} == {"labels", "tuning"}
+    with pytest.raises(PencilError, match="already holds a run"):
+        pencil.fit(x[:600], y[:600], settings=quick, out=result)
+
+
 def test_a_run_is_opened_again(quick: dict[str, Any], tmp_path: Path) -> None:
     x, y = rows()
     result = pencil.fit(x[:600], y[:600], settings=quick, epochs=(2, 1, 1), out=tmp_path / "run")

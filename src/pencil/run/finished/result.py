@@ -35,6 +35,10 @@ class Result:
     terms: NDArray[Any] | None = field(default=None, repr=False)
     """[C] what the labels that were given call each class; None: they count classes from 0, in the run's order."""
 
+    def __fspath__(self) -> str:
+        """Return the run's folder, so that a result can be given wherever a run is asked for."""
+        return str(self.folder)
+
     @cached_property
     def run(self) -> Run:
         return read_run(self.folder)

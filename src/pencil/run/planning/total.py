@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from pencil.config import Schedule
+from pencil.config import Schedule, plain_numbers
 from pencil.config.ranges import EPOCHS
 from pencil.errors import PencilError
 from pencil.flips import at_once
@@ -17,6 +17,7 @@ Whole = (int, np.integer)
 
 def read_epochs(epochs: Any) -> int | list[int] | None:
     """Return epochs as a user gives them: a total, one number for each phase, or None."""
+    epochs = plain_numbers(epochs)
     if epochs is None:
         return None
     several = not isinstance(epochs, (*Whole, str)) and hasattr(epochs, "__iter__")
