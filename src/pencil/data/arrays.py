@@ -119,7 +119,7 @@ def describe_images(shape: tuple[int, int, int], crop: int = 0) -> tuple[Prepara
     """Large squares are photographs, cropped to 7/8; all else is seen whole, moved by up to an eighth, and mirrored."""
     height, width, _ = shape
     large, least = max(height, width) > SMALL_SIDE, min(height, width)
-    facts: DataFacts = {"photographs": True} if large else {}
+    facts: DataFacts = {"usual_flip": True, "photographs": True} if large else {"usual_flip": True}
     backbone = "" if large else "small_cnn"
     if height != width:
         # A square of a spectrogram, or of a person who stands, would leave most of it out.

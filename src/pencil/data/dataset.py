@@ -157,6 +157,10 @@ class DataFacts(TypedDict, total=False):
     """Its images are large: networks for photographs, not for small pictures."""
     resizable: bool
     """Its images are files, kept in the size that the option `size` asks for."""
+    usual_flip: bool
+    """That its images are mirrored is usual, not said by anyone: they are looked at first."""
+    sided: str
+    """A line on images that are not mirrored, since their mirror images look other."""
     subset: str
     """By which rule examples of a larger set were chosen."""
     noise: dict[str, Any]

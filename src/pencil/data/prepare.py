@@ -16,7 +16,7 @@ from pencil.data import label_file, noise
 from pencil.data.dataset import UNLABELLED, DataFacts, Dataset, Examples, Preparation
 from pencil.data.identity import check_unique, find_copies, fingerprint
 from pencil.data.split import choose_held_out
-from pencil.data.transforms import statistics
+from pencil.data.transforms import sides, statistics
 from pencil.errors import PencilError, did_you_mean
 from pencil.lines import counted, is_unicode
 
@@ -57,6 +57,9 @@ def prepare(dataset: Dataset, settings: DataSettings, *, seed: int) -> Dataset:
         dataset, copied = _split(dataset, apart), np.delete(copied, apart)
     if copied.any():
         facts = facts | {"copies": int(copied.sum())}
+    if preparation.flip and dataset.facts.get("usual_flip") and "flip" not in settings.augment:
+        preparation, told = _unless_sided(preparation, dataset.train)
+        facts = facts | told
     if not preparation.mean and preparation.kind != "tensors":
         found = statistics.measure(dataset.train.inputs, preparation.kind, dataset.facts.get("levels", ()))
         preparation = replace(preparation, **found._asdict())
@@ -166,6 +169,18 @@ def _split(dataset: Dataset, apart: NDArray[np.int64]) -> Dataset:
         return dataset
     stay = np.setdiff1d(np.arange(len(dataset.train)), apart, assume_unique=True)
     return replace(dataset, train=dataset.train.take(stay), held_out=dataset.train.take(apart))
+
+
+def _unless_sided(preparation: Preparation, train: Examples) -> tuple[Preparation, DataFacts]:
+    """Return a preparation that mirrors nothing where mirror images look other, and a line on it."""
+    share = sides.share_told_apart(train)
+    if not share:
+        return preparation, {}
+    line = (
+        f"images are not mirrored: {share:.0%} of them can be told from their mirror images (letters can, photographs"
+        " mostly not); --set data.augment.flip=true mirrors them."
+    )
+    return replace(preparation, flip=False), {"sided": line}
 
 
 def _augmented(preparation: Preparation, augment: dict[str, Any]) -> Preparation:

@@ -89,7 +89,11 @@ def run_jobs(jobs: Sequence[Job], *, parallel: int, tell: Callable[[str], None])
     children = _Children()
     gpus, at_once = visible_gpus(), min(parallel, sum(not _is_finished(job) for job in jobs))
 
-    def work(place: int, shared: Mapping[str, str], ended: threading.Event) -> None:
+    # No thread is joined: up to Python 3.12 one is taken for ended where an exception cuts its join off.
+    ended, begun = [threading.Event() for _ in range(max(at_once, 1))], list[threading.Event]()
+
+    def work(place: int, shared: Mapping[str, str]) -> None:
+        begun.append(ended[place])
         gpu = gpus[place % len(gpus)] if len(gpus) > 1 else None
         try:
             while True:
@@ -100,22 +104,21 @@ def run_jobs(jobs: Sequence[Job], *, parallel: int, tell: Callable[[str], None])
         except Empty:
             pass
         finally:
-            ended.set()
+            ended[place].set()
 
     of_one_gpu = math.ceil(at_once / max(len(gpus), 1))
     with shared_gpu(of_one_gpu) as shared:
-        # No thread is joined: up to Python 3.12 one is taken for ended where an exception cuts its join off.
-        ended = [threading.Event() for _ in range(max(at_once, 1))]
-        for place, event in enumerate(ended):
-            threading.Thread(target=work, args=[place, shared, event], daemon=True).start()
         try:
+            for place in range(len(ended)):
+                threading.Thread(target=work, args=[place, shared], daemon=True).start()
             for event in ended:
                 event.wait()
         except BaseException:
-            # Ctrl-C, or whatever else ends this process: the children save and stop before it goes.
+            # Ctrl-C, or whatever else ends this process: the children save and stop before it goes. A thread that
+            # begins only now finds nothing to do.
             _empty(waiting)
             children.stop()
-            for event in ended:
+            for event in list(begun):
                 event.wait()
             raise
     return [outcomes[job.name] for job in jobs if job.name in outcomes]

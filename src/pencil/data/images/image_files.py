@@ -48,6 +48,7 @@ def read_images(
         raise PencilError(f"option crop is {preparation.crop}, the images are {shape[0]} × {shape[1]}; give less.")
     if pretrained:
         preparation = replace(preparation, mean=IMAGENET.mean, std=IMAGENET.std)
+        facts["usual_flip"] = False
     inputs = MappedInputs(path, 0, len(files))
     facts |= {"resizable": True}
     return inputs, preparation, backbone, facts | (_dark(inputs) if bits == DEEP and is_deep(files[0]) else {})
