@@ -1,5 +1,7 @@
 """Whether images may be mirrored: not where they can be told from their mirror images, as letters can."""
 
+from collections.abc import Callable
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -14,7 +16,9 @@ LOOKED_AT = 1000
 SIDE = 32
 """Images are looked at in this size at the most."""
 FILTERS, WIDTH = 64, 5
-"""Random filters; how strongly each answers, wherever in the image, is what is compared."""
+"""How many random filters, and of what side."""
+PLACES = 8
+"""So many parts of the height and of the width are looked at for themselves."""
 FEW = 8
 """Of classes with fewer examples than so many, all together are looked at as one."""
 TOLD_APART = 0.6
@@ -26,31 +30,43 @@ DEVIATIONS = 4
 def share_told_apart(train: Examples) -> float:
     """Return the share of images that can be told from their mirror images, or 0 where it is near chance.
 
-    A class's filter answers less those of the mirror images have a mean of zero where both are as likely. So the mean
-    over one half of a class is asked of each image of the other half which of the two it is.
+    What is seen in a class's images, less what is seen in their mirror images, has a mean of zero where both are as
+    likely. So the mean over one half of a class is asked of each image of the other half which of the two it is.
     """
     labelled = np.flatnonzero(train.given != UNLABELLED)
     chosen = labelled[np.linspace(0, len(labelled) - 1, min(LOOKED_AT, len(labelled))).astype(np.int64)]
     if len(chosen) < FEW:
         return 0.0
-    differences = np.concatenate([_differences(images) for images in in_chunks(train.inputs, chosen)])
-    share = _share(differences, train.given[chosen])
-    return share if share > max(TOLD_APART, 0.5 + DEVIATIONS * 0.5 / len(chosen) ** 0.5) else 0.0
+    planes = torch.cat([_shrunk(images) for images in in_chunks(train.inputs, chosen)])
+    share = max(_share(_differences(planes, seen), train.given[chosen]) for seen in (_answers, _places))
+    # Both halves ask each other the same, so that the share varies as that of one of them.
+    by_chance = 0.5 + DEVIATIONS * (0.5 / len(chosen)) ** 0.5
+    return share if share > max(TOLD_APART, by_chance) else 0.0
 
 
-def _differences(images: NDArray[np.uint8]) -> NDArray[np.float64]:
-    """Return how much stronger each filter answers to the images [n, H, W, C] than to their mirror images, as units."""
+def _shrunk(images: NDArray[np.uint8]) -> Tensor:
+    """Return images [n, H, W, C] in grey, as planes of a moderate size."""
     planes = torch.from_numpy(np.ascontiguousarray(images)).permute(0, 3, 1, 2).float().mean(dim=1, keepdim=True)
-    planes = adaptive_avg_pool2d(planes, (min(planes.shape[2], SIDE), min(planes.shape[3], SIDE)))
-    found = (_answers(planes) - _answers(planes.flip(3))).double()
+    return adaptive_avg_pool2d(planes, (min(planes.shape[2], SIDE), min(planes.shape[3], SIDE)))
+
+
+def _differences(planes: Tensor, seen: Callable[[Tensor], Tensor]) -> NDArray[np.float64]:
+    """Return what is seen in images, less what is seen in their mirror images, as units."""
+    found = (seen(planes) - seen(planes.flip(3))).double()
     units: NDArray[np.float64] = (found / found.norm(dim=1, keepdim=True).clamp(min=1e-9)).numpy()
     return units
 
 
 def _answers(planes: Tensor) -> Tensor:
+    """Return how strongly each of some random filters answers, wherever in the image."""
     filters = torch.randn(FILTERS, 1, WIDTH, WIDTH, generator=torch.Generator().manual_seed(0))
     filters -= filters.mean(dim=(2, 3), keepdim=True)
     return conv2d(planes, filters, padding=WIDTH // 2).relu().mean(dim=(2, 3))
+
+
+def _places(planes: Tensor) -> Tensor:
+    """Return how light the image is in each of a few places."""
+    return adaptive_avg_pool2d(planes, PLACES).flatten(1)
 
 
 def _share(differences: NDArray[np.float64], labels: NDArray[np.int64]) -> float:
