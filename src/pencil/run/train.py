@@ -54,8 +54,6 @@ def train(
     session = Session(history, checkpoints, progress, interval, sittings, writes=leads, log=log, **told)
     if prepared.noise_told:
         session.note(f"noise {prepared.settings.data.noise}: {prepared.noise_told}.")
-    if sided := prepared.dataset.facts.get("sided"):
-        session.note(sided)
     for line in (*prepared.warnings, *lines):
         session.note(line)
     if checkpoint is not None:

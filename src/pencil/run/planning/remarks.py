@@ -19,8 +19,8 @@ NAMED = 3
 
 
 def remarks(dataset: Dataset) -> Iterator[str]:
-    """Yield lines on what was left out, and on labels that may not be what they are meant to be."""
-    found = (dataset.facts.get(name) for name in ("left_out", "missing", "dark", "own_held_out"))
+    """Yield lines on what was left out, or done otherwise, and on labels that may not be what they are meant to be."""
+    found = (dataset.facts.get(name) for name in ("left_out", "missing", "dark", "sided", "own_held_out"))
     yield from (str(line) for line in found if line)
     lines = _unlabelled(dataset), _copied(dataset), _hardly_classes(dataset), _alike(dataset), _never_given(dataset)
     yield from filter(None, lines)
