@@ -22,6 +22,7 @@ SAID = {
     ' settings={"teaching": {"mixup": 0}}.',
     "give --set transition=FILE.npy, or": 'give settings={"options": {"transition": "FILE.npy"}}, or',
     "(--set phases.PHASE.lr=…).": '(settings={"phases": {"PHASE": {"lr": …}}}).',
+    "--set data.augment.flip=true mirrors them.": 'settings={"data": {"augment": {"flip": True}}} mirrors them.',
     "use another --set optimizer.batch_size.": 'use another settings={"optimizer": {"batch_size": …}}.',
     "go on with: pencil train --resume --out run": "go on with: pencil train --resume --out run",
     "leave --budget out. See: pencil train --from a": "leave budget out. See: pencil train --from a",

@@ -50,8 +50,8 @@ def columns_named(option: str, names: Sequence[str]) -> str:
 def _argument(found: re.Match[str]) -> str:
     key, _, value = "".join(shlex.split(found[1])).partition("=")
     path = key.split(".") if "." in key else ["options", key]
-    shown = value or "…"
-    if not re.fullmatch(r"…|[0-9.]+|\[.*\]", shown):
+    shown = {"true": "True", "false": "False"}.get(value, value or "…")
+    if not re.fullmatch(r"…|True|False|[0-9.]+|\[.*\]", shown):
         shown = json.dumps(shown, ensure_ascii=False)
     for part in reversed(path):
         shown = f"{{{json.dumps(part)}: {shown}}}"
