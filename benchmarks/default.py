@@ -11,7 +11,8 @@ from generated import Generated
 
 from pencil.reproduce.compare import compare
 from pencil.reproduce.record import Record, read_records
-from pencil.reproduce.study import STUDIES, Cell, Study
+from pencil.reproduce.studies import STUDIES
+from pencil.reproduce.study import Cell, Study
 
 ROOT = Path(__file__).parents[1]
 PART = Generated("default", "reference/default* by benchmarks/default.py")

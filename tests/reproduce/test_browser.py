@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from pencil.reproduce.output import write_study
-from pencil.reproduce.study import STUDIES
+from pencil.reproduce.studies import STUDIES
 
 
 def test_tables_wider_than_the_window_scroll_alone(

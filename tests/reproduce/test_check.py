@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pencil.reproduce.study import STUDIES
+from pencil.reproduce.studies import STUDIES
 from pencil.reproduce.trial import Wanted, plan_trials
 
 Command = Callable[..., tuple[int, str, str]]

@@ -201,7 +201,7 @@ def test_the_default_on_labels_that_people_gave(pencil: Command, place: Path, fa
 
 
 def test_weights_reach_the_network(pencil: Command, place: Path) -> None:
-    from pencil.reproduce.study import STUDIES
+    from pencil.reproduce.studies import STUDIES
     from pencil.reproduce.trial import Wanted, plan_trials
 
     code, _, err = pencil("reproduce", "table6", "--weights", "resnet50.pth", "--dry-run")
@@ -339,7 +339,7 @@ def test_the_recorded_command_repeats_the_run(pencil: Command, place: Path) -> N
 
 def test_the_csv_has_one_line_a_number(pencil: Command, place: Path) -> None:
     from pencil.reproduce.output import write_study
-    from pencil.reproduce.study import STUDIES
+    from pencil.reproduce.studies import STUDIES
 
     write_study(STUDIES["table5"], [], place / "out")
     with (place / "out/table5.csv").open(encoding="utf-8") as lines:

@@ -8,7 +8,7 @@ import pytest
 
 from pencil.reproduce.distance import distance
 from pencil.reproduce.page import Grid
-from pencil.reproduce.study import STUDIES
+from pencil.reproduce.studies import STUDIES
 
 Make = Callable[..., dict[str, Any]]
 DOCS = Path(__file__).parents[2] / "docs"

@@ -7,7 +7,7 @@ import pytest
 from pencil.reproduce.choice import choose
 from pencil.reproduce.estimate import describe, duration, last_benchmark, read_benchmarks
 from pencil.reproduce.speed import speed
-from pencil.reproduce.study import STUDIES
+from pencil.reproduce.studies import STUDIES
 from pencil.reproduce.trial import Wanted, plan_trials
 from pencil.results.documents import write_json
 

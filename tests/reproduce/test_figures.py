@@ -8,7 +8,7 @@ import pytest
 
 from pencil.reproduce.figures import FIGURES, correct_labels, described, draw, needs_series, write_figure
 from pencil.reproduce.paper import paper_curves
-from pencil.reproduce.study import STUDIES
+from pencil.reproduce.studies import STUDIES
 from pencil.reproduce.trial import Wanted, plan_trials
 
 SERIES = {"label_accuracy": [37.0, 50.0, 70.0, 87.0, 87.0, 87.0], "test_accuracy": [1.0] * 6}

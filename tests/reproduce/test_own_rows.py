@@ -8,7 +8,7 @@ import pytest
 from pencil import plugins
 from pencil.reproduce.choice import choose
 from pencil.reproduce.own_rows import own_rows
-from pencil.reproduce.study import STUDIES
+from pencil.reproduce.studies import STUDIES
 from pencil.reproduce.trial import Wanted
 
 TEXT = "from pencil.methods.cross_entropy import CrossEntropy\nclass METHOD(CrossEntropy):\n    '{}'\npencil = METHOD\n"

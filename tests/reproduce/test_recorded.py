@@ -11,7 +11,7 @@ from pencil import plugins, recipes
 from pencil.errors import PencilError
 from pencil.reproduce.record import command, portable
 from pencil.reproduce.recorded import has_record, is_recorded, other_than_planned
-from pencil.reproduce.study import STUDIES
+from pencil.reproduce.studies import STUDIES
 from pencil.reproduce.trial import Trial, Wanted, plan_trials
 
 Make = Callable[..., dict[str, Any]]

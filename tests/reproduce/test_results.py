@@ -12,7 +12,7 @@ from pencil.errors import PencilError
 from pencil.reproduce.estimate import read_benchmarks
 from pencil.reproduce.record import read_records
 from pencil.reproduce.results import results_text
-from pencil.reproduce.study import STUDIES
+from pencil.reproduce.studies import STUDIES
 
 ROOT = Path(__file__).parents[2]
 

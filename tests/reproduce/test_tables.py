@@ -13,7 +13,7 @@ from pencil.reproduce.compare import compare
 from pencil.reproduce.output import study_page
 from pencil.reproduce.page import Grid, Heading, html, markdown
 from pencil.reproduce.record import portable
-from pencil.reproduce.study import SCHEDULES, SPLIT, STUDIES, SYMMETRIC
+from pencil.reproduce.studies import SCHEDULES, SPLIT, STUDIES, SYMMETRIC
 from pencil.reproduce.tables import comparison, csv_text, runs
 from pencil.reproduce.trial import Wanted, plan_trials
 from pencil.results.timing import seconds_compiled

@@ -14,10 +14,11 @@ from pencil import methods, recipes
 from pencil.config import from_document, merge, override, to_document
 from pencil.errors import PencilError
 from pencil.recipes import resolve
+from pencil.reproduce.facts import FACTS
 from pencil.reproduce.lengths import share_out
 from pencil.reproduce.record import command, read_records, version_of_run
 from pencil.reproduce.recorded import is_recorded
-from pencil.reproduce.study import FACTS, STUDIES
+from pencil.reproduce.studies import STUDIES
 from pencil.reproduce.trial import Trial, Wanted, plan_trials
 from pencil.run.planning.plan import plan
 

@@ -11,7 +11,7 @@ from pencil.config import DataSettings, Settings
 from pencil.data.noise import make
 from pencil.errors import PencilError
 from pencil.methods import Known, Method
-from pencil.reproduce.study import FACTS, facts_of
+from pencil.reproduce.facts import FACTS, facts_of
 from pencil.reproduce.trial import Trial
 from pencil.run.planning.plan import check_teaching, checked
 from pencil.types import InputSpec

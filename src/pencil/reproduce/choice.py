@@ -8,7 +8,7 @@ from pencil.reproduce.check import check_trials
 from pencil.reproduce.figures import FIGURES
 from pencil.reproduce.own_rows import own_rows
 from pencil.reproduce.record import all_records
-from pencil.reproduce.study import STUDIES
+from pencil.reproduce.studies import STUDIES
 from pencil.reproduce.trial import Trial, Wanted, plan_trials
 
 

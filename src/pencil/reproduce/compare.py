@@ -9,7 +9,8 @@ from pencil.config.own_code import MARK
 from pencil.errors import PencilError
 from pencil.reproduce.paper import MEASURES, Printed
 from pencil.reproduce.record import Record
-from pencil.reproduce.study import Cell, Study, System
+from pencil.reproduce.study import Cell, Study
+from pencil.reproduce.systems import System
 from pencil.results.summary import STAR
 
 

@@ -7,7 +7,8 @@ from pencil.reproduce.compare import Entry, compare
 from pencil.reproduce.page import Grid, Heading, Part
 from pencil.reproduce.record import Record
 from pencil.reproduce.recorded import other_than_planned
-from pencil.reproduce.study import STUDIES, Study
+from pencil.reproduce.studies import STUDIES
+from pencil.reproduce.study import Study
 from pencil.reproduce.tables import difference, other_dataset, ours, printed
 
 OF_THE_PAPER = ("table2", "table3", "table4")

@@ -10,7 +10,8 @@ from typing import Any
 
 from pencil import plugins
 from pencil.config.own_code import MARK
-from pencil.reproduce.study import SYSTEMS, Study
+from pencil.reproduce.study import Study
+from pencil.reproduce.systems import SYSTEMS
 
 Record = Mapping[str, Any]
 

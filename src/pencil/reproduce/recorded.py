@@ -12,7 +12,8 @@ from pencil.errors import PencilError
 from pencil.reproduce.own_rows import digests_of
 from pencil.reproduce.record import Record, command, flat, holds, portable
 from pencil.reproduce.sound import read_record
-from pencil.reproduce.study import SYSTEMS, Study
+from pencil.reproduce.study import Study
+from pencil.reproduce.systems import SYSTEMS
 from pencil.reproduce.trial import Trial, Wanted, plan_trials
 from pencil.run.planning.plan import differing, one_spelling
 from pencil.run.training.sittings import changed, own_code

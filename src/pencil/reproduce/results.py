@@ -12,7 +12,8 @@ from pencil.reproduce.figures import FIGURES, correct_labels, described, records
 from pencil.reproduce.page import Grid, Heading, Part, Picture, markdown
 from pencil.reproduce.record import Record, read_records, version_of
 from pencil.reproduce.speed import speed
-from pencil.reproduce.study import STUDIES, Study
+from pencil.reproduce.studies import STUDIES
+from pencil.reproduce.study import Study
 from pencil.reproduce.tables import COLUMNS, comparison, other_dataset, runs
 from pencil.results.atomic import write_atomic
 

@@ -10,7 +10,8 @@ from pencil.reproduce.page import Grid, Heading, Part
 from pencil.reproduce.paper import MEASURES
 from pencil.reproduce.record import Record
 from pencil.reproduce.recorded import EPOCHS, other_than_planned
-from pencil.reproduce.study import SCHEDULES, SPLIT, Study
+from pencil.reproduce.studies import SCHEDULES, SPLIT
+from pencil.reproduce.study import Study
 from pencil.results.summary import STAR
 
 MISSING, NONE = "missing", "–"

@@ -9,8 +9,10 @@ from typing import Any
 from pencil import methods, recipes
 from pencil.config import Settings, from_document, merge
 from pencil.errors import PencilError, did_you_mean
+from pencil.reproduce.facts import FACTS, facts_of
 from pencil.reproduce.lengths import share_out
-from pencil.reproduce.study import FACTS, SYSTEMS, Cell, Study, System, facts_of
+from pencil.reproduce.study import Cell, Study
+from pencil.reproduce.systems import SYSTEMS, System
 from pencil.run.planning.lengths import asked_lengths, other_lengths
 from pencil.run.planning.plan import one_spelling
 from pencil.run.queue import Job

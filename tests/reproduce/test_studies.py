@@ -6,7 +6,10 @@ from pencil import backbones, methods
 from pencil.data import noise
 from pencil.recipes import RECIPES
 from pencil.reproduce.compare import compare
-from pencil.reproduce.study import FACTS, STUDIES, SYSTEMS, Study
+from pencil.reproduce.facts import FACTS
+from pencil.reproduce.studies import STUDIES
+from pencil.reproduce.study import Study
+from pencil.reproduce.systems import SYSTEMS
 
 EACH = pytest.mark.parametrize("study", STUDIES.values(), ids=STUDIES)
 
