@@ -7,8 +7,6 @@ from pencil.backbones._preact import PreActResNet
 from pencil.backbones._spec import image_channels
 from pencil.types import InputSpec
 
-WIDTHS, BLOCKS = (64, 128, 256, 512), (3, 4, 6, 3)
-
 
 def build(spec: InputSpec, num_classes: int, *, start: str = "he", final_norm: bool = True) -> nn.Module:
     """Make the network; `start` as for preact_resnet32, `final_norm` says whether the last features are normalised.
@@ -17,6 +15,7 @@ def build(spec: InputSpec, num_classes: int, *, start: str = "he", final_norm: b
     """
     channels = image_channels(spec, "preact_resnet34", smallest=8)
     initialise = find_start(start, "preact_resnet34")
+    widths, blocks = (64, 128, 256, 512), (3, 4, 6, 3)
     return PreActResNet(
-        channels, num_classes, widths=WIDTHS, blocks=BLOCKS, initialise=initialise, final_norm=final_norm
+        channels, num_classes, widths=widths, blocks=blocks, initialise=initialise, final_norm=final_norm
     )

@@ -80,11 +80,11 @@ def fit(
     network, a torch.nn.Module, whose weights training starts from, or a function (spec, num_classes) that makes one.
     `settings` is a nested dictionary in the shape of config.toml; method, recipe, seed, noise, held_out, root, device
     and precision can be given by name. With `resume` the run in `out` goes on; where its data has moved, `source`,
-    `root` or `data.labels` says where it lies now. `start_from` is a finished run, its folder or
-    what `fit` returned: the new one begins with its settings, weights and learned labels, and what people decided in
-    review is locked. Without `out` the run folder is
-    gone with the result, or when Python ends. `epochs` are one number for each phase, or a total that phases share in
-    proportion to their usual lengths; `budget` is the time training may take, in seconds, shared in the same way.
+    `root` or `data.labels` says where it lies now. `start_from` is a finished run, its folder or what `fit` returned:
+    the new one begins with its settings, weights and learned labels, and what people decided in review is locked.
+    Without `out` the run folder is gone with the result, or when Python ends. `epochs` are one number for each phase,
+    or a total that phases share in proportion to their usual lengths; `budget` is the time training may take, in
+    seconds, shared in the same way.
     Columns that are left out and the like, and a network that knows too little, are told as warnings.
     """
     if labels is not None:
